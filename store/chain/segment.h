@@ -1,0 +1,52 @@
+#pragma once
+
+// A stream's chain as text: chains/<stream>/<n>.jsonl, one record a line; concatenated in order
+// they are the chain. They hold durable records only, so a segment is never longer than the
+// journal; after a crash it may be shorter, and its last line may be torn.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "store/base/file_io.h"
+#include "store/chain/record.h"
+
+namespace memoirfs::chain {
+
+struct SegmentOptions {
+  uint64_t roll_bytes = 16ULL << 20;  // a segment that has grown beyond it is followed by a new one
+};
+
+std::string ChainDirectory(StreamId stream);
+
+// Appends lines. Not thread-safe: the committer owns it.
+class SegmentWriter {
+ public:
+  // Opens the last segment, cutting an unfinished last line (reported in `*cut_bytes`, which may
+  // be null), and reads where it ends.
+  static Result<std::unique_ptr<SegmentWriter>> Open(FileIo& io, StreamId stream,
+                                                     SegmentOptions options, uint64_t* cut_bytes);
+  ~SegmentWriter();
+
+  // The last complete record in the segments (seq 0 when there is none; its hash is as declared).
+  const Head& head() const;
+  // Precondition: record.seq follows head().
+  Status Append(const SealedRecord& record);
+  Status Sync();
+
+ private:
+  class Impl;
+  explicit SegmentWriter(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Every line of the chain in order, without '\n'. A failure of the visitor ends it.
+using LineVisitor = std::function<Status(uint64_t line_number, std::string_view line)>;
+Status ForEachLine(FileIo& io, StreamId stream, const LineVisitor& visit);
+// Lines from record `from` on. Lines carry their seq, so earlier segments are skipped unread.
+Status ForEachLineFrom(FileIo& io, StreamId stream, Seq from, const LineVisitor& visit);
+// The line of one record; kNotFound.
+Result<std::string> FindLine(FileIo& io, StreamId stream, Seq seq);
+
+}  // namespace memoirfs::chain

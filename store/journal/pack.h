@@ -1,0 +1,86 @@
+#pragma once
+
+// Packs: files of frames with a footer, never written again. A sealed journal ("packs/<n>.pack"),
+// a recovered one, or a bulk pack ("packs/<n>.bulk", one big write). And reading frames from
+// wherever they lie.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/base/file_io.h"
+#include "store/base/mutex.h"
+#include "store/journal/frame.h"
+#include "store/journal/scan.h"
+
+namespace memoirfs::journal {
+
+struct PackedObject {
+  Digest digest;
+  Location location;  // type kBlob or kExtend
+};
+
+struct PackedRecord {
+  uint32_t stream = 0;
+  uint64_t seq = 0;
+  Location location;
+};
+
+// What a footer says: the frames of the pack, so that it need not be scanned.
+struct PackContents {
+  std::vector<PackedObject> objects;  // by digest
+  std::vector<PackedRecord> records;  // by offset
+  std::vector<Location> states;       // by offset
+};
+
+std::string PackPath(PackId pack);
+
+// Contents by the footer; by a scan of the frames where the footer is damaged (then
+// `*footer_damaged` is set, which may be null).
+Result<PackContents> ReadPackContents(FileIo& io, PackId pack, bool* footer_damaged);
+
+// Checks footer and every frame. Each problem is one line: what, where, expected, found.
+Result<std::vector<std::string>> VerifyPack(FileIo& io, PackId pack);
+
+// Copies the frames of journal `number` before `good_end` (damaged ranges too, as they are) into a
+// pack of the same number, synced before the log is removed. What lies behind them, where it is
+// not zero, is kept as "quarantine/<name>". For recovery: the old file's pages may be marked clean
+// without being on the disk, after a failed sync, so nothing of it is relied on.
+Status CarryIntoPack(FileIo& io, uint64_t number, uint64_t good_end);
+
+// Writes a bulk pack: blobs only, under staging/ until Finish. Not thread-safe; reading through
+// PackReader works from the first Append on.
+class BulkWriter {
+ public:
+  virtual ~BulkWriter() = default;  // an unfinished pack is removed
+  virtual Result<Location> Append(const Digest& digest, ByteView bytes) = 0;
+  // Footer, sync, rename into packs/, sync of the directory: everything is durable then.
+  virtual Status Finish() = 0;
+  virtual uint64_t bytes_written() const = 0;
+};
+
+// Reads payloads from journals, packs and bulk packs (those in staging/ too); keeps a bounded
+// number of files open. Thread-safe.
+class PackReader {
+ public:
+  explicit PackReader(FileIo& io, size_t max_open_files = 64);
+  ~PackReader();
+
+  // The payload as it lies on the disk: the caller verifies it (by its digest). kCorrupt when the
+  // file is too short, kNotFound when there is no such file.
+  Result<Bytes> ReadPayload(const Location& where);
+
+  // A file was renamed, rewritten or removed: forget its descriptor.
+  void Invalidate(PackId pack);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// `number` must be unused. Unsynced bytes never exceed 32 MiB.
+Result<std::unique_ptr<BulkWriter>> CreateBulkPack(FileIo& io, uint64_t number, uint64_t epoch);
+
+}  // namespace memoirfs::journal

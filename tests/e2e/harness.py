@@ -197,6 +197,7 @@ class Store:
         """Mounts and returns the mount point; the mount answers when this returns."""
         point = Path(point) if point else self.folder()
         self.command("mount", point, *options)
+        self.forget(point)
         self.points.append(point)
         self.daemons.add(self.pid())
         return point

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -75,6 +76,7 @@ class SimDisk {
   std::vector<Fault> faults GUARDED_BY(mutex);
   std::array<uint64_t, kSimCalls> counts GUARDED_BY(mutex) = {};
   bool crashed GUARDED_BY(mutex) = false;
+  std::function<void()> before_sync GUARDED_BY(mutex);
   uint64_t capacity GUARDED_BY(mutex) = std::numeric_limits<uint64_t>::max();
 
  private:

@@ -62,6 +62,7 @@ class SimFile final : public File {
 
  private:
   Status SyncAs(SimCall kind) {
+    if (const std::function<void()> hook = SyncHook()) hook();
     MutexLock lock(disk_->mutex);
     const Status failure = disk_->Enter(kind, path_);
     if (failure.ok()) {
@@ -70,6 +71,11 @@ class SimFile final : public File {
       node_->content.ForgetUnsynced();
     }
     return failure;
+  }
+
+  std::function<void()> SyncHook() const {
+    MutexLock lock(disk_->mutex);
+    return disk_->before_sync;
   }
 
   Status CheckWritable() const {
@@ -124,6 +130,11 @@ void SimIo::CrashAt(uint64_t nth, SimCall kind) {
 void SimIo::ClearFaults() {
   MutexLock lock(disk_->mutex);
   disk_->faults.clear();
+}
+
+void SimIo::BeforeEachSync(std::function<void()> hook) {
+  MutexLock lock(disk_->mutex);
+  disk_->before_sync = std::move(hook);
 }
 
 void SimIo::SetCapacity(uint64_t bytes) {

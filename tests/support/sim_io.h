@@ -20,7 +20,9 @@
 // Thread-safe, with a lock of the rank kLeaf: no lock of that rank may be held during file I/O. A
 // File may outlive its SimIo.
 
+#include <cerrno>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -70,6 +72,9 @@ class SimIo final : public FileIo {
   // The machine stops: this call and all that follow fail and do nothing.
   void CrashAt(uint64_t nth, SimCall kind = SimCall::kChange);
   void ClearFaults();
+  // Called before each Sync and DataSync of a file, on its thread and with no lock held: to let
+  // other threads do something meanwhile.
+  void BeforeEachSync(std::function<void()> hook);
   // Files together hold at most this; what would grow beyond fails with ENOSPC.
   void SetCapacity(uint64_t bytes);
 

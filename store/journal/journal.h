@@ -63,8 +63,7 @@ class Journal {
   // thread; Append does it itself when it must.
   Status PrepareNext();
 
-  // Leaves the active file as full, unless it is empty: what erasing needs, for frames can only be
-  // erased from packs.
+  // Leaves the active file as full: what erasing needs, for frames can only be erased from packs.
   Status Rotate();
 
   Lsn end() const;      // where the next append goes

@@ -131,32 +131,30 @@ Result<bool> Recovery::ContinuesCleanly() {
   return true;
 }
 
-Status Recovery::CarryJournal(uint64_t number) {
-  const journal::PackId pack{number, false};
-  journal::ScanResult scan;
-  {
-    ASSIGN_OR_RETURN(const auto file, v_.io_.Open(journal::JournalPath(number), OpenMode::kRead));
-    ASSIGN_OR_RETURN(scan, journal::ScanFrames(*file, pack, 0, [](const auto&, const auto&, auto) {
-                       return Status();
-                     }));
-  }
-  for (const journal::Damage& damage : scan.damage) {
+void Recovery::Report(const journal::JournalFinding& finding) {
+  const std::string path = journal::JournalPath(finding.number);
+  for (const journal::Damage& damage : finding.scan.damage) {
     Log(LogLevel::kError, "volume.journal-damaged",
-        journal::JournalPath(number) + " is damaged at offset " + std::to_string(damage.offset) +
-            ", " + std::to_string(damage.length) + " bytes that had been acknowledged");
+        path + " is damaged at offset " + std::to_string(damage.offset) + ", " +
+            std::to_string(damage.length) + " bytes that had been acknowledged");
   }
-  if (scan.torn_tail) {
-    Warn("volume.torn-tail", journal::JournalPath(number) + " ends in an unfinished write at " +
-                                 std::to_string(scan.good_end) + "; it is kept in quarantine");
+  if (finding.scan.torn_tail) {
+    Warn("volume.torn-tail", path + " ends in an unfinished write at " +
+                                 std::to_string(finding.scan.good_end) +
+                                 "; it is kept in quarantine");
   }
-  last_epoch_ = std::max(last_epoch_, scan.last_epoch);
-  TRY(journal::CarryIntoPack(v_.io_, number, scan.good_end));
-  packs_.insert(number);
-  return {};
+  last_epoch_ = std::max(last_epoch_, finding.scan.last_epoch);
 }
 
 Status Recovery::CarryJournals() {
-  for (const uint64_t number : logs_) TRY(CarryJournal(number));
+  const auto ignore = [](const auto&, const auto&, ByteView) { return Status(); };
+  ASSIGN_OR_RETURN(const auto findings, journal::ReplayJournals(v_.io_, {}, ignore));
+  for (const journal::JournalFinding& finding : findings) Report(finding);
+  TRY(journal::CarryJournals(v_.io_, findings));
+  for (const journal::JournalFinding& finding : findings) {
+    last_number_ = std::max(last_number_, finding.number);
+    if (finding.scan.good_end > 0) packs_.insert(finding.number);
+  }
   logs_.clear();
   return {};
 }
@@ -171,7 +169,8 @@ Status Recovery::StartJournal(bool clean) {
                      journal::Journal::Continue(v_.io_, v_.options_.journal, at, v_.epoch_));
     return {};
   }
-  const uint64_t number = packs_.empty() ? 1 : *packs_.rbegin() + 1;
+  // Above every number that was used: a location is never taken for another's.
+  const uint64_t number = std::max(last_number_, packs_.empty() ? 0 : *packs_.rbegin()) + 1;
   ASSIGN_OR_RETURN(v_.journal_,
                    journal::Journal::Create(v_.io_, v_.options_.journal, number, v_.epoch_));
   return {};

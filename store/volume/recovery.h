@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/journal/scan.h"
+#include "store/journal/replay.h"
 #include "store/volume/volume_impl.h"
 
 namespace memoirfs::volume {
@@ -38,7 +38,7 @@ class Recovery {
   Result<bool> IsUnused(uint64_t number);
   Result<bool> ContinuesCleanly();
   Status CarryJournals();
-  Status CarryJournal(uint64_t number);
+  void Report(const journal::JournalFinding& finding);
   Status StartJournal(bool clean);
 
   // The index.
@@ -73,6 +73,7 @@ class Recovery {
   bool rebuild_ = false;
   bool rebuilding_chains_ = false;  // the lines come from the segments themselves
   uint64_t last_epoch_ = 0;
+  uint64_t last_number_ = 0;  // of a journal that was carried
   uint64_t clean_end_ = 0;
   std::map<IntentKey, Intent> creates_;
   std::map<IntentKey, Intent> truncations_;

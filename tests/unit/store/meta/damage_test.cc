@@ -5,7 +5,7 @@
 #include <map>
 
 #include "store/meta/index.h"
-#include "tests/unit/store/meta/memory_io.h"
+#include "tests/support/sim_io.h"
 
 namespace memoirfs::meta {
 namespace {
@@ -41,7 +41,7 @@ void AddRows(Index& index, const std::string& tag, Rows& rows) {
 }
 
 // Tables, a manifest that refers to them, and a log.
-Rows MakeIndex(test::MemoryIo& io) {
+Rows MakeIndex(testing::SimIo& io) {
   Rows rows;
   for (const char* tag : {"first", "second", "third"}) {
     auto index = Index::Open(io, "index");
@@ -51,57 +51,57 @@ Rows MakeIndex(test::MemoryIo& io) {
   return rows;
 }
 
+std::vector<std::string> FilesOf(FileIo& io) {
+  const auto names = io.List("index");
+  REQUIRE(names.ok());
+  std::vector<std::string> paths;
+  for (const std::string& name : *names) paths.push_back("index/" + name);
+  return paths;
+}
+
 }  // namespace
 
 TEST_CASE("a changed byte of an index is found or does no harm") {
-  test::MemoryIo io;
+  testing::SimIo io;
   const Rows rows = MakeIndex(io);
-  const test::MemoryIo::Files intact = io.Snapshot();
-  std::map<std::string, std::pair<int, int>> detected_of;  // by file, of how many
   std::vector<std::string> wrong;
-  for (const auto& [path, bytes] : intact) {
-    for (size_t at = 0; at < bytes->size(); ++at) {
+  for (const std::string& path : FilesOf(io)) {
+    const Bytes bytes = *ReadWholeFile(io, path);
+    size_t detected = 0;
+    size_t tried = 0;
+    for (size_t at = 0; at < bytes.size(); ++at) {
       for (const int mask : {0x01, 0x80, 0xff}) {
-        io.Restore(intact);
-        test::MemoryIo::Files damaged = io.Snapshot();
-        Bytes& target = *damaged[path];
-        target[at] = static_cast<char>(target[at] ^ mask);
-        io.Restore(damaged);
-        const auto got = ReadAll(io, rows);
-        auto& [detected, tried] = detected_of[path];
+        const auto damaged = io.AfterKill();
+        const Bytes changed(1, static_cast<char>(bytes[at] ^ mask));
+        REQUIRE(damaged->Overwrite(path, at, changed));
+        const auto got = ReadAll(*damaged, rows);
         ++tried;
         if (!got.ok()) {
           ++detected;
           CHECK(got.code() == Code::kCorrupt);
         } else if (*got != rows) {
           wrong.push_back(path + " at " + std::to_string(at) + " of " +
-                          std::to_string(bytes->size()) + " with mask " + std::to_string(mask));
+                          std::to_string(bytes.size()) + " with mask " + std::to_string(mask));
         }
       }
     }
-  }
-  for (const auto& [path, counts] : detected_of) {
-    INFO(path << ": " << counts.first << " of " << counts.second << " detected");
-    CHECK(counts.first > counts.second / 2);
+    INFO(path << ": " << detected << " of " << tried << " detected");
+    CHECK(detected > tried / 2);
   }
   CHECK(wrong == std::vector<std::string>());
 }
 
 TEST_CASE("a log whose last record was not written to its end is no damage") {
-  test::MemoryIo io;
+  testing::SimIo io;
   const Rows rows = MakeIndex(io);
-  const test::MemoryIo::Files intact = io.Snapshot();
-  for (const auto& [path, bytes] : intact) {
+  for (const std::string& path : FilesOf(io)) {
     if (path.find(".log") == std::string::npos) continue;
-    for (size_t size = 0; size < bytes->size(); ++size) {
-      INFO(path << " cut to " << size << " of " << bytes->size());
-      test::MemoryIo cut;
-      REQUIRE(cut.MakeDirectory("index").ok());
-      cut.Restore(intact);
-      auto file = cut.Open(path, OpenMode::kReadWrite);
-      REQUIRE(file.ok());
-      REQUIRE((*file)->Truncate(size).ok());
-      const auto got = ReadAll(cut, rows);
+    const size_t whole = io.Stat(path)->size;
+    for (size_t size = 0; size < whole; ++size) {
+      INFO(path << " cut to " << size << " of " << whole);
+      const auto cut = io.AfterKill();
+      REQUIRE((*cut->Open(path, OpenMode::kReadWrite))->Truncate(size).ok());
+      const auto got = ReadAll(*cut, rows);
       REQUIRE(got.ok());
       CHECK(got->count("first0") == 1);
     }

@@ -5,7 +5,7 @@
 #include <map>
 #include <thread>
 
-#include "tests/unit/store/meta/memory_io.h"
+#include "tests/support/sim_io.h"
 
 namespace memoirfs::meta {
 namespace {
@@ -61,7 +61,7 @@ Bytes NumberedKey(int number) {
 }  // namespace
 
 TEST_CASE("an applied batch is visible at once, and written when it is durable") {
-  test::MemoryIo io;
+  testing::SimIo io;
   {
     auto index = OpenIndex(io);
     index->Apply(Puts({{"a", "1"}}), Lsn{1, 100});
@@ -76,7 +76,7 @@ TEST_CASE("an applied batch is visible at once, and written when it is durable")
 }
 
 TEST_CASE("the newest of several values of a key is visible and is what stays") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   index->Apply(Puts({{"a", "1"}}), Lsn{1, 100});
   index->Apply(Puts({{"a", "2"}}), Lsn{1, 200});
@@ -93,7 +93,7 @@ TEST_CASE("the newest of several values of a key is visible and is what stays") 
 }
 
 TEST_CASE("puts and deletes of one key in one batch count in order") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   Batch batch;
   batch.Put("a", "1");
@@ -109,7 +109,7 @@ TEST_CASE("puts and deletes of one key in one batch count in order") {
 }
 
 TEST_CASE("pending rows are visible and never written") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   index->ApplyPending(Puts({{"a", "pending"}}));
   CHECK(Get(*index, "a") == "pending");
@@ -120,7 +120,7 @@ TEST_CASE("pending rows are visible and never written") {
 }
 
 TEST_CASE("a pending row that is dropped shows what it had hidden") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   index->Apply(Puts({{"a", "old"}}), Lsn{1, 100});
   REQUIRE(index->Flush(Lsn{1, 100}).ok());
@@ -150,7 +150,7 @@ TEST_CASE("a pending row that is dropped shows what it had hidden") {
 }
 
 TEST_CASE("an applied row replaces a pending one, and outlives its being dropped") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   index->ApplyPending(Puts({{"a", "pending"}, {"b", "pending"}}));
   index->Apply(Puts({{"a", "applied"}}), Lsn{1, 100});
@@ -160,7 +160,7 @@ TEST_CASE("an applied row replaces a pending one, and outlives its being dropped
 }
 
 TEST_CASE("a scan merges LevelDB with what lies above it") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   index->Apply(Puts({{"p1", "a"}, {"p3", "b"}, {"p5", "c"}, {"q1", "d"}, {"o", "e"}}), Lsn{1, 1});
   REQUIRE(index->Flush(Lsn{1, 1}).ok());
@@ -179,7 +179,7 @@ TEST_CASE("a scan merges LevelDB with what lies above it") {
 }
 
 TEST_CASE("a scan ends when its visitor has enough") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   index->Apply(Puts({{"a", "1"}, {"b", "2"}, {"c", "3"}}), Lsn{1, 1});
   REQUIRE(index->Flush(Lsn{1, 1}).ok());
@@ -192,7 +192,7 @@ TEST_CASE("a scan ends when its visitor has enough") {
 }
 
 TEST_CASE("a scan misses nothing that is flushed while it runs") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   Rows all;
   for (int i = 0; i < 1000; ++i) {
@@ -216,7 +216,7 @@ TEST_CASE("a scan misses nothing that is flushed while it runs") {
 }
 
 TEST_CASE("readers find a row all the time that it moves into LevelDB") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   constexpr int kRounds = 2000;
   constexpr int kKeys = 7;
@@ -247,21 +247,8 @@ TEST_CASE("readers find a row all the time that it moves into LevelDB") {
   CHECK(missed == 0);
 }
 
-TEST_CASE("a checkpoint row is durable together with every batch before it") {
-  test::MemoryIo io;
-  auto index = OpenIndex(io);
-  index->Apply(Puts({{"a", "1"}}), Lsn{1, 100});
-  io.ClearEvents();
-  REQUIRE(index->FlushAndSync(Lsn{1, 100}, "M", "here").ok());
-  const std::vector<std::string> events = io.events();
-  REQUIRE(!events.empty());
-  CHECK(events.back().substr(0, 11) == "sync index/");
-  index.reset();
-  CHECK(Scan(*OpenIndex(io)) == Rows{{"M", "here"}, {"a", "1"}});
-}
-
 TEST_CASE("a batch of several megabytes and many small ones are written whole") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   Rows all;
   for (int i = 0; i < 60; ++i)
@@ -280,14 +267,13 @@ TEST_CASE("a batch of several megabytes and many small ones are written whole") 
 }
 
 TEST_CASE("after a failed write the index writes no more, and goes on reading") {
-  test::MemoryIo io;
+  testing::SimIo io;
   auto index = OpenIndex(io);
   index->Apply(Puts({{"a", "1"}}), Lsn{1, 100});
   REQUIRE(index->Flush(Lsn{1, 100}).ok());
   index->Apply(Puts({{"b", "2"}}), Lsn{1, 200});
-  io.FailWrites(true);
+  io.FailAt(1, EIO, testing::SimCall::kWrite);
   CHECK(index->Flush(Lsn{1, 200}).code() == Code::kIo);
-  io.FailWrites(false);
   CHECK(index->Flush(Lsn{1, 200}).code() == Code::kIo);
   CHECK(index->FlushAndSync(Lsn{1, 200}, "M", "row").code() == Code::kIo);
   CHECK(Scan(*index) == Rows{{"a", "1"}, {"b", "2"}});
@@ -295,21 +281,28 @@ TEST_CASE("after a failed write the index writes no more, and goes on reading") 
   CHECK(Get(*index, "c") == "3");
 }
 
+TEST_CASE("a failed sync of a checkpoint is told, and no later one succeeds") {
+  testing::SimIo io;
+  auto index = OpenIndex(io);
+  io.FailAt(1, EIO, testing::SimCall::kDataSync);
+  CHECK(index->FlushAndSync(Lsn{1, 100}, "M", "row").code() == Code::kIo);
+  CHECK(index->FlushAndSync(Lsn{1, 100}, "M", "row").code() == Code::kIo);
+}
+
 TEST_CASE("an index that can't be made for want of space is not called corrupt") {
-  test::MemoryIo io;
-  REQUIRE(io.MakeDirectory("index").ok());
-  io.FailWrites(true);
+  testing::SimIo io;
+  io.SetCapacity(10);
   CHECK(Index::Open(io, "index").status().code() == Code::kNoSpace);
 }
 
 TEST_CASE("a destroyed index is gone, and a new one in its place is empty") {
-  test::MemoryIo io;
+  testing::SimIo io;
   {
     auto index = OpenIndex(io);
     REQUIRE(index->FlushAndSync(Lsn{1, 100}, "M", "row").ok());
   }
   REQUIRE(DestroyIndex(io, "index").ok());
-  CHECK(io.Snapshot().empty());
+  CHECK(io.List(".")->empty());
   CHECK(DestroyIndex(io, "index").ok());
   CHECK(Scan(*OpenIndex(io)).empty());
 }

@@ -2,12 +2,13 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/unit/store/meta/memory_io.h"
+#include "tests/support/sim_io.h"
 
 namespace memoirfs::meta {
 namespace {
 
-using Events = std::vector<std::string>;
+using testing::SimCall;
+using testing::SimIo;
 
 std::unique_ptr<leveldb::WritableFile> MakeFile(LevelDbEnv& env, const std::string& name) {
   leveldb::WritableFile* file = nullptr;
@@ -15,72 +16,110 @@ std::unique_ptr<leveldb::WritableFile> MakeFile(LevelDbEnv& env, const std::stri
   return std::unique_ptr<leveldb::WritableFile>(file);
 }
 
+void MakeIndexDirectory(SimIo& io) {
+  REQUIRE(io.MakeDirectory("index").ok());
+  REQUIRE(io.SyncDirectory(".").ok());
+}
+
+// What every power cut leaves of a file; nullopt when some cut takes it away or leaves something
+// else of it.
+std::optional<Bytes> SurvivingContent(const SimIo& io, const std::string& path) {
+  std::optional<Bytes> content;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto after = io.AfterPowerCut(seed);
+    const auto read = ReadWholeFile(*after, path);
+    if (!read.ok() || (content && *content != *read)) return std::nullopt;
+    content = *read;
+  }
+  return content;
+}
+
 }  // namespace
 
 TEST_CASE("a log that is destroyed with unsynced bytes is synced first") {
-  test::MemoryIo io;
+  SimIo io;
+  MakeIndexDirectory(io);
   LevelDbEnv env(io, "index");
   auto log = MakeFile(env, "index/000003.log");
   REQUIRE(log->Append("row").ok());
   REQUIRE(log->Flush().ok());
+  CHECK(SurvivingContent(io, "index/000003.log") == std::nullopt);
   log.reset();
-  CHECK(io.events() == Events{"write index/000003.log", "syncdir index", "sync index/000003.log"});
+  CHECK(SurvivingContent(io, "index/000003.log") == "row");
 }
 
 TEST_CASE("a log that was synced is not synced again when it is closed") {
-  test::MemoryIo io;
+  SimIo io;
+  MakeIndexDirectory(io);
   LevelDbEnv env(io, "index");
   auto log = MakeFile(env, "index/000003.log");
   REQUIRE(log->Append("row").ok());
   REQUIRE(log->Sync().ok());
-  io.ClearEvents();
+  const uint64_t changes = io.calls(SimCall::kChange);
   REQUIRE(log->Close().ok());
   log.reset();
-  CHECK(io.events().empty());
+  CHECK(io.calls(SimCall::kChange) == changes);
 }
 
 TEST_CASE("another file is written out when it is destroyed, and not synced") {
-  test::MemoryIo io;
+  SimIo io;
+  MakeIndexDirectory(io);
   LevelDbEnv env(io, "index");
   auto table = MakeFile(env, "index/000004.ldb");
   REQUIRE(table->Append("row").ok());
   table.reset();
-  CHECK(io.events() == Events{"write index/000004.ldb"});
+  CHECK(*ReadWholeFile(io, "index/000004.ldb") == "row");
+  CHECK(io.calls(SimCall::kDataSync) == 0);
 }
 
-TEST_CASE("a sync makes the names of new files durable, once") {
-  test::MemoryIo io;
+TEST_CASE("a sync makes the names of all new files durable, once") {
+  SimIo io;
+  MakeIndexDirectory(io);
   LevelDbEnv env(io, "index");
   auto table = MakeFile(env, "index/000004.ldb");
   auto manifest = MakeFile(env, "index/MANIFEST-000002");
+  const uint64_t before = io.calls(SimCall::kSyncDirectory);
   REQUIRE(manifest->Append("edit").ok());
   REQUIRE(manifest->Sync().ok());
-  CHECK(io.events() ==
-        Events{"write index/MANIFEST-000002", "syncdir index", "sync index/MANIFEST-000002"});
-  io.ClearEvents();
-  REQUIRE(manifest->Append("edit").ok());
+  CHECK(SurvivingContent(io, "index/MANIFEST-000002") == "edit");
+  CHECK(SurvivingContent(io, "index/000004.ldb") == "");
+  REQUIRE(manifest->Append("more").ok());
   REQUIRE(manifest->Sync().ok());
-  CHECK(io.events() == Events{"write index/MANIFEST-000002", "sync index/MANIFEST-000002"});
+  CHECK(io.calls(SimCall::kSyncDirectory) == before + 1);
 }
 
-TEST_CASE("a renamed file has its name durably before anything else happens") {
-  test::MemoryIo io;
+TEST_CASE("a file's bytes are durable only after the names it may refer to") {
+  SimIo io;
+  MakeIndexDirectory(io);
   LevelDbEnv env(io, "index");
-  MakeFile(env, "index/000001.dbtmp").reset();
-  io.ClearEvents();
+  auto manifest = MakeFile(env, "index/MANIFEST-000002");
+  REQUIRE(manifest->Append("edit").ok());
+  io.FailAt(1, EIO, SimCall::kSyncDirectory);
+  CHECK(!manifest->Sync().ok());
+  CHECK(io.calls(SimCall::kDataSync) == 0);
+}
+
+TEST_CASE("a rename is durable when it returns") {
+  SimIo io;
+  MakeIndexDirectory(io);
+  LevelDbEnv env(io, "index");
+  auto temporary = MakeFile(env, "index/000001.dbtmp");
+  REQUIRE(temporary->Append("MANIFEST-000002\n").ok());
+  REQUIRE(temporary->Sync().ok());
+  temporary.reset();
   REQUIRE(env.RenameFile("index/000001.dbtmp", "index/CURRENT").ok());
-  CHECK(io.events() == Events{"rename index/000001.dbtmp index/CURRENT", "syncdir index"});
+  CHECK(SurvivingContent(io, "index/CURRENT") == "MANIFEST-000002\n");
 }
 
 TEST_CASE("a failure that a destructor meets stops every later write") {
-  test::MemoryIo io;
+  SimIo io;
+  MakeIndexDirectory(io);
   LevelDbEnv env(io, "index");
   auto old_log = MakeFile(env, "index/000003.log");
   auto new_log = MakeFile(env, "index/000005.log");
   REQUIRE(old_log->Append("row").ok());
-  io.FailWrites(true);
+  io.FailAt(1, ENOSPC, SimCall::kWrite);
   old_log.reset();
-  io.FailWrites(false);
   CHECK(env.failure().code() == Code::kNoSpace);
   REQUIRE(new_log->Append("row").ok());
   CHECK(!new_log->Flush().ok());
@@ -88,7 +127,8 @@ TEST_CASE("a failure that a destructor meets stops every later write") {
 }
 
 TEST_CASE("a file is read as it was written, in turn and at any place") {
-  test::MemoryIo io;
+  SimIo io;
+  MakeIndexDirectory(io);
   LevelDbEnv env(io, "index");
   const Bytes written(200'000, 'x');  // more than the write buffer
   auto table = MakeFile(env, "index/000004.ldb");
@@ -115,7 +155,8 @@ TEST_CASE("a file is read as it was written, in turn and at any place") {
 }
 
 TEST_CASE("LevelDB is told that a file is missing in its own terms") {
-  test::MemoryIo io;
+  SimIo io;
+  MakeIndexDirectory(io);
   LevelDbEnv env(io, "index");
   leveldb::SequentialFile* file = nullptr;
   CHECK(env.NewSequentialFile("index/CURRENT", &file).IsNotFound());

@@ -1,35 +1,18 @@
 #include "fs/vfs/buffer_content.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include "store/cas/chunk_tree.h"
 
 namespace memoirfs::vfs {
 namespace {
 
 using cas::kChunkSize;
 
-uint64_t ChunksFor(uint64_t bytes) { return bytes / kChunkSize + (bytes % kChunkSize != 0); }
-
 Status PastTheEnd() { return Status(Code::kNoDevice, "no data there: past the end of the file"); }
 
 }  // namespace
 
-bool IsZeros(ByteView bytes) {
-  return bytes.empty() ||
-         (bytes[0] == 0 && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
-}
-
 bool BufferContent::dirty() const {
   return !chunks.empty() || size != base.size || base_visible < base.size;
-}
-
-uint64_t BufferContent::ChunkCount() const { return ChunksFor(size); }
-
-uint64_t BufferContent::ChunkLength(uint64_t index) const {
-  const uint64_t start = index * kChunkSize;
-  return start >= size ? 0 : std::min(kChunkSize, size - start);
 }
 
 Result<Bytes> BufferContent::ReadChunk(cas::ObjectStore& objects, uint64_t index, uint64_t from,
@@ -74,7 +57,7 @@ Result<Bytes> BufferContent::Read(cas::ObjectStore& objects, uint64_t offset,
 
 Result<std::optional<uint64_t>> BufferContent::NextBaseChunk(cas::ObjectStore& objects,
                                                              uint64_t from, bool hole) const {
-  const uint64_t limit = ChunksFor(base_visible);
+  const uint64_t limit = cas::ChunkCount(base_visible);
   if (from >= limit) return std::optional<uint64_t>();
   if (base.kind == ContentKind::kFlat) {
     return hole ? std::optional<uint64_t>() : std::optional<uint64_t>(from);
@@ -101,9 +84,9 @@ Result<uint64_t> BufferContent::NextData(cas::ObjectStore& objects, uint64_t off
 
 Result<uint64_t> BufferContent::NextHole(cas::ObjectStore& objects, uint64_t offset) const {
   if (offset >= size) return PastTheEnd();
-  const uint64_t base_limit = ChunksFor(base_visible);
+  const uint64_t base_limit = cas::ChunkCount(base_visible);
   uint64_t chunk = offset / kChunkSize;
-  while (chunk < ChunkCount()) {
+  while (chunk < cas::ChunkCount(size)) {
     const auto changed = chunks.lower_bound(chunk);
     if (changed != chunks.end() && changed->first == chunk) {
       if (changed->second.kind == ChangedChunk::Kind::kHole) break;

@@ -14,7 +14,7 @@
 #include "store/base/bytes.h"
 #include "store/base/digest.h"
 #include "store/base/status.h"
-#include "store/cas/object_store.h"
+#include "store/cas/chunk_tree.h"
 
 namespace memoirfs::vfs {
 
@@ -27,9 +27,6 @@ struct ChangedChunk {
   bool shared = false;           // a snapshot or a cache has these bytes too: copy before a change
 };
 
-// Whether `bytes` are zeros alone: such a chunk is stored as a hole.
-bool IsZeros(ByteView bytes);
-
 struct BufferContent {
   static constexpr uint64_t kNoOffset = ~uint64_t{0};
 
@@ -40,8 +37,7 @@ struct BufferContent {
   std::map<uint64_t, ChangedChunk> chunks;  // by index
 
   bool dirty() const;
-  uint64_t ChunkCount() const;
-  uint64_t ChunkLength(uint64_t index) const;  // bytes of the file in it
+  uint64_t ChunkLength(uint64_t index) const { return cas::ChunkLength(size, index); }
 
   // Bytes `from` to `to` of one chunk, counted from its start; `to` is at most its length.
   Result<Bytes> ReadChunk(cas::ObjectStore& objects, uint64_t index, uint64_t from,

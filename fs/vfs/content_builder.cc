@@ -1,7 +1,5 @@
 #include "fs/vfs/content_builder.h"
 
-#include <algorithm>
-
 #include "store/cas/chunk_tree.h"
 
 namespace memoirfs::vfs {
@@ -59,8 +57,7 @@ class ContentBuilder {
     cas::ObjectStore& objects = volume_.objects();
     if (content_.base.kind == ContentKind::kTree) {
       cas::ChunkTree tree(objects, content_.base);
-      const uint64_t visible = content_.base_visible;
-      TRY(tree.Truncate(visible / kChunkSize + (visible % kChunkSize != 0)));
+      TRY(tree.Truncate(cas::ChunkCount(content_.base_visible)));
       return tree;
     }
     cas::ChunkTree tree(objects);
@@ -75,7 +72,7 @@ class ContentBuilder {
     const uint64_t index = content_.base_visible / kChunkSize;
     if (content_.base_visible % kChunkSize == 0 || content_.chunks.count(index) != 0) return {};
     const uint64_t start = index * kChunkSize;
-    const uint64_t length_in_base = std::min(kChunkSize, content_.base.size - start);
+    const uint64_t length_in_base = cas::ChunkLength(content_.base.size, index);
     const bool same = content_.base_visible - start == length_in_base &&
                       content_.ChunkLength(index) == length_in_base;
     return same ? std::optional<uint64_t>() : index;
@@ -83,7 +80,7 @@ class ContentBuilder {
 
   Status PutChunk(cas::ChunkTree& tree, uint64_t index) {
     ASSIGN_OR_RETURN(Buffer bytes, WholeChunk(index));
-    if (IsZeros(*bytes)) return tree.SetChunk(index, std::nullopt);
+    if (cas::IsAllZeros(*bytes)) return tree.SetChunk(index, std::nullopt);
     const Digest digest = Sha256::Of(*bytes);
     ASSIGN_OR_RETURN(const std::optional<Digest> before, tree.Chunk(index));
     if (before == digest) return {};

@@ -99,7 +99,7 @@ Status FileBuffer::Zero(uint64_t offset, uint64_t size) {
   const uint64_t end = offset + std::min(size, content_.size - offset);
   const bool to_end = end == content_.size;
   const uint64_t first_whole = (offset + kChunkSize - 1) / kChunkSize;
-  const uint64_t end_whole = to_end ? content_.ChunkCount() : end / kChunkSize;
+  const uint64_t end_whole = to_end ? cas::ChunkCount(content_.size) : end / kChunkSize;
   if (first_whole >= end_whole) return Write(offset, Bytes(end - offset, '\0'));
 
   std::vector<uint64_t> of_base;
@@ -177,7 +177,7 @@ Status FileBuffer::Spill(uint64_t keep) {
 
 Status FileBuffer::StoreChunk(ChangedChunk& chunk) {
   ChangedChunk stored{Kind::kHole, nullptr, {}, chunk.generation, false};
-  if (!IsZeros(*chunk.bytes)) {
+  if (!cas::IsAllZeros(*chunk.bytes)) {
     std::shared_ptr<Bytes> bytes = chunk.bytes;
     if (bytes->size() < kChunkSize) {
       bytes = std::make_shared<Bytes>(*bytes);

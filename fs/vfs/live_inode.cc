@@ -42,7 +42,12 @@ Status LiveInode::LoadForReading() {
 
 Result<volume::Inode> LiveInode::Get(uint64_t* size) {
   ReaderLock lock(content_);
-  ASSIGN_OR_RETURN(volume::Inode inode, volume_.GetInode(key_.stream, key_.ino));
+  Result<volume::Inode> found = volume_.GetInode(key_.stream, key_.ino);
+  if (found.code() == Code::kNotFound && pending_) {
+    // Removed before its first commit: only open handles know it.
+    found = volume::Inode{key_.ino, attributes_, 0, EmptyContent(), Seq{}, InodeId{}};
+  }
+  ASSIGN_OR_RETURN(volume::Inode inode, std::move(found));
   *size = inode.content.size;
   if (pending_) {
     const Nanos ctime = std::max(inode.attributes.ctime, attributes_.ctime);

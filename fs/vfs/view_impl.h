@@ -91,6 +91,7 @@ class ViewImpl : public View {
   bool AddChild(const NodeParts& node, const std::string& name, uint32_t type, uint64_t next_offset,
                 bool with_attributes, const AddEntry& add);
   bool AddDots(const NodeParts& directory, uint64_t offset, const AddEntry& add);
+  NodeParts ParentOf(const NodeParts& directory);
   Status ListStream(const NodeParts& directory, uint64_t offset, bool with_attributes,
                     const AddEntry& add);
   Status ListAgents(uint64_t offset, bool with_attributes, const AddEntry& add);

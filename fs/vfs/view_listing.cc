@@ -2,6 +2,8 @@
 // "..", and the rest follow in an order that does not change while entries come and go: cookies of
 // the volume, numbers of streams, places in the layout.
 
+#include <map>
+
 #include "fs/vfs/view_impl.h"
 
 namespace memoirfs::vfs {
@@ -28,20 +30,24 @@ bool ViewImpl::AddDots(const NodeParts& directory, uint64_t offset, const AddEnt
   DirectoryEntry entry{".", {}, 1};
   entry.node.id = IdOf(directory);
   entry.node.attributes.mode = S_IFDIR;
-  if (offset < 1 && !add(entry)) return false;
-  // The number of the parent is known for some directories only; kernels look ".." up themselves.
+  if (offset < entry.next_offset && !add(entry)) return false;
   entry.name = "..";
   entry.next_offset = kBehindDots;
-  const bool in_agent =
-      directory.kind == VirtualKind::kMemoir || (!directory.kind && directory.ino == kRootInode);
-  if (in_agent) {
-    entry.node.id = IdOf(NodeParts{directory.stream, InodeId{}, VirtualKind::kAgent});
-  } else if (directory.kind == VirtualKind::kAgent) {
-    entry.node.id = kRootNode;
-  } else if (directory.kind == VirtualKind::kShared) {
-    entry.node.id = RealNode(directory.stream, kRootInode);
-  }
-  return offset >= kBehindDots || add(entry);
+  if (offset >= entry.next_offset) return true;
+  entry.node.id = IdOf(ParentOf(directory));
+  return add(entry);
+}
+
+// The root of a mount is its own parent.
+NodeParts ViewImpl::ParentOf(const NodeParts& directory) {
+  const StreamId stream = directory.stream;
+  const NodeParts agent{stream, InodeId{}, VirtualKind::kAgent};
+  if (directory.kind == VirtualKind::kShared) return {stream, kRootInode, std::nullopt};
+  if (directory.kind == VirtualKind::kMemoir) return agent;
+  if (directory.kind) return only_ ? directory : NodeParts{{}, {}, VirtualKind::kRoot};
+  if (directory.ino == kRootInode) return agent;
+  const Result<volume::Inode> inode = volume_.GetInode(stream, directory.ino);
+  return {stream, inode.ok() ? inode->parent : directory.ino, std::nullopt};
 }
 
 // False when the listing is to end. An entry that went away meanwhile is left out.

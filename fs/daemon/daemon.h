@@ -28,7 +28,7 @@ struct DaemonOptions {
   std::chrono::milliseconds first_mount_timeout{30'000};
 };
 
-class Daemon final : private ServingHooks {
+class Daemon final : public ServingHooks {
  public:
   // Precondition: this process has one thread (signals are blocked for all that follow).
   static Result<std::unique_ptr<Daemon>> Start(const DaemonOptions& options);
@@ -39,6 +39,10 @@ class Daemon final : private ServingHooks {
   Status Run();
   // Makes Run end. Any thread.
   void Stop();
+
+  ServingFacts Facts() const override;
+  Status CommitDirty() override;
+  void AgentsChanged() override;
 
  private:
   Daemon(DaemonOptions options, std::unique_ptr<OpenedStore> store, UniqueFd wake,
@@ -51,10 +55,6 @@ class Daemon final : private ServingHooks {
   bool WaitForWork();
   bool IsIdle() const;
   Status Finish();
-
-  ServingFacts Facts() const override;
-  Status CommitDirty() override;
-  void AgentsChanged() override;
 
   const DaemonOptions options_;
   const UniqueFd wake_;     // eventfd

@@ -2,11 +2,30 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
+#include <thread>
+
 #include "fs/daemon/paths.h"
 #include "store/base/clock.h"
 #include "store/base/log.h"
 
 namespace memoirfs::daemon {
+namespace {
+
+// Commands hold the lock for a moment, and so does a daemon that is just ending.
+constexpr std::chrono::seconds kLockPatience{10};
+constexpr std::chrono::milliseconds kLockPoll{50};
+
+Result<volume::StoreLock> AcquireLock(const std::string& path, const std::string& socket) {
+  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
+  while (true) {
+    Result<volume::StoreLock> lock = volume::StoreLock::Acquire(path, socket);
+    if (lock.code() != Code::kLocked || std::chrono::steady_clock::now() > deadline) return lock;
+    std::this_thread::sleep_for(kLockPoll);
+  }
+}
+
+}  // namespace
 
 Status CheckStoreExists(const std::string& path) {
   struct stat st {};
@@ -23,7 +42,7 @@ OpenedStore::OpenedStore(std::string path, volume::StoreLock lock)
 Result<std::unique_ptr<OpenedStore>> OpenedStore::Open(const std::string& path,
                                                        const OpenOptions& options) {
   TRY(CheckStoreExists(path));
-  ASSIGN_OR_RETURN(volume::StoreLock lock, volume::StoreLock::Acquire(path, options.socket));
+  ASSIGN_OR_RETURN(volume::StoreLock lock, AcquireLock(path, options.socket));
   std::unique_ptr<OpenedStore> store(new OpenedStore(path, std::move(lock)));
   ASSIGN_OR_RETURN(store->io_, OpenRealIo(path));
   TRY(store->OpenVolume(options.read_only));

@@ -66,7 +66,8 @@ Status Confirm(const Options& options) {
             << " with its whole history, for good? Type its name to confirm: " << std::flush;
   std::string typed;
   std::getline(std::cin, typed);
-  return typed == options.name ? Status() : Status(Code::kInterrupted, "not confirmed; nothing done");
+  return typed == options.name ? Status()
+                               : Status(Code::kInterrupted, "not confirmed; nothing done");
 }
 
 int Remove(const Options& options, const Invocation& invocation, const Output& output) {
@@ -98,7 +99,9 @@ void AddAgent(CLI::App& app, Invocation& invocation) {
   CLI::App* add = command->add_subcommand("add", "Add an agent, or bring a removed one back");
   add->add_option("NAME", options->name, "1 to 64 letters, digits, '.', '_', '-'")->required();
   add->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) { return Add(*options, i, o); };
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Add(*options, i, o);
+    };
   });
 
   CLI::App* list = command->add_subcommand("list", "List the agents of the store");

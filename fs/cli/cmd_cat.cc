@@ -54,7 +54,9 @@ void AddCat(CLI::App& app, Invocation& invocation) {
                    "As PATH@SEQ, for a path that ends in '@' and digits itself")
       ->type_name("SEQ");
   command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) { return Run(*options, i, o); };
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Run(*options, i, o);
+    };
   });
 }
 

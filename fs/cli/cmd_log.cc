@@ -91,7 +91,9 @@ void AddLog(CLI::App& app, Invocation& invocation) {
   command->add_option("--since-seq", options->since_seq, "Only records after number N")
       ->type_name("N");
   command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) { return Run(*options, i, o); };
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Run(*options, i, o);
+    };
   });
 }
 

@@ -125,7 +125,9 @@ void AddMount(CLI::App& app, Invocation& invocation) {
   command->add_flag("--allow-other", options->allow_other, "Let other users reach the mount");
   command->add_flag("--read-only", options->read_only, "Refuse every change");
   command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) { return Run(*options, i, o); };
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Run(*options, i, o);
+    };
   });
 }
 

@@ -36,7 +36,9 @@ void AddVerify(CLI::App& app, Invocation& invocation) {
       ->type_name("LEVEL")
       ->capture_default_str();
   command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) { return Run(*options, i, o); };
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Run(*options, i, o);
+    };
   });
 }
 

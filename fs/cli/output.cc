@@ -20,10 +20,14 @@ bool WantsColour() {
 
 std::string_view EscapeOf(Colour colour) {
   switch (colour) {
-    case Colour::kRed: return "\033[31m";
-    case Colour::kGreen: return "\033[32m";
-    case Colour::kYellow: return "\033[33m";
-    case Colour::kDim: return "\033[2m";
+    case Colour::kRed:
+      return "\033[31m";
+    case Colour::kGreen:
+      return "\033[32m";
+    case Colour::kYellow:
+      return "\033[33m";
+    case Colour::kDim:
+      return "\033[2m";
   }
   return "";
 }

@@ -10,8 +10,8 @@ Result<std::string> Invocation::StorePath() const {
 }
 
 std::unique_ptr<CLI::App> MakeApplication(Invocation& invocation) {
-  auto app = std::make_unique<CLI::App>(
-      "Verified, recorded memory for agents as a file system.", "memoirfs");
+  auto app = std::make_unique<CLI::App>("Verified, recorded memory for agents as a file system.",
+                                        "memoirfs");
   app->set_version_flag("--version", "memoirfs " MEMOIRFS_VERSION);
   app->require_subcommand(1);
   // Options of the application may also follow the command.
@@ -25,8 +25,9 @@ std::unique_ptr<CLI::App> MakeApplication(Invocation& invocation) {
                          AddCat, AddSync, AddFsck}) {
     add(*app, invocation);
   }
-  app->footer("Exit codes: 0 done; 1 failed, or something is broken; 2 wrong usage; 3 nothing to "
-              "verify.\nThe manual: man memoirfs");
+  app->footer(
+      "Exit codes: 0 done; 1 failed, or something is broken; 2 wrong usage; 3 nothing to "
+      "verify.\nThe manual: man memoirfs");
   return app;
 }
 

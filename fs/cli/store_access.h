@@ -12,7 +12,7 @@
 namespace memoirfs::cli {
 
 enum class Access {
-  kRead,   // without a daemon the store is opened read-only: nothing in it changes
+  kRead,  // without a daemon the store is opened read-only: nothing in it changes
   kWrite,
 };
 

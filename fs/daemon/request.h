@@ -38,10 +38,10 @@ std::string_view OperationName(Operation operation);
 // One request; which members an operation uses is said where it is handled.
 struct Request {
   Operation operation{};
-  std::optional<std::string> agent;
-  std::string mountpoint;
-  std::string path;
-  std::optional<uint64_t> seq;
+  std::optional<std::string> agent{};
+  std::string mountpoint{};
+  std::string path{};
+  std::optional<uint64_t> seq{};
   uint64_t since_seq = 0;
   uint64_t limit = 0;  // 0: no limit
   volume::VerifyLevel level = volume::VerifyLevel::kObjects;

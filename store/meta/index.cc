@@ -6,6 +6,7 @@
 #include <leveldb/write_batch.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "store/meta/leveldb_env.h"
 #include "store/meta/overlay.h"
@@ -84,6 +85,7 @@ class Index::Impl {
     const MutexLock lock(mutex_);
     overlay_.DropPending(keys);
   }
+  bool damaged() const { return damaged_; }
   size_t overlay_bytes() const {
     const MutexLock lock(mutex_);
     return overlay_.bytes();
@@ -100,8 +102,14 @@ class Index::Impl {
   };
   void NextStretch(ByteView prefix, ByteView from, Stretch& stretch) const;
   // False when the visitor had enough.
-  static Result<bool> VisitStretch(ByteView prefix, Stretch& stretch, const Visitor& visit);
+  Result<bool> VisitStretch(ByteView prefix, Stretch& stretch, const Visitor& visit) const;
 
+  // The failure of a read; remembers that the database is damaged.
+  Status ReadFailure(const leveldb::Status& status) const {
+    const Status failure = FromLevelDb(status);
+    if (failure.code() == Code::kCorrupt) damaged_ = true;
+    return failure;
+  }
   Status FlushDurable(journal::Lsn durable);
   Status Write(leveldb::WriteBatch& batch, bool sync);
 
@@ -115,6 +123,7 @@ class Index::Impl {
   CondVar flush_ended_;
   Overlay overlay_ GUARDED_BY(mutex_);
   bool flushing_ GUARDED_BY(mutex_) = false;
+  mutable std::atomic<bool> damaged_{false};
   Status failure_ GUARDED_BY(mutex_);
 };
 
@@ -169,7 +178,7 @@ Result<std::optional<Bytes>> Index::Impl::Get(ByteView key) const {
   Bytes value;
   const leveldb::Status got = db_->Get(Verified(), SliceOf(key), &value);
   if (got.IsNotFound()) return std::optional<Bytes>();
-  TRY(FromLevelDb(got));
+  TRY(ReadFailure(got));
   return std::optional<Bytes>(std::move(value));
 }
 
@@ -203,7 +212,8 @@ void Index::Impl::NextStretch(ByteView prefix, ByteView from, Stretch& stretch) 
   }
 }
 
-Result<bool> Index::Impl::VisitStretch(ByteView prefix, Stretch& stretch, const Visitor& visit) {
+Result<bool> Index::Impl::VisitStretch(ByteView prefix, Stretch& stretch,
+                                       const Visitor& visit) const {
   leveldb::Iterator& rows = *stretch.iterator;
   auto overlay = stretch.page.rows.begin();
   const auto overlay_end = stretch.page.rows.end();
@@ -211,7 +221,7 @@ Result<bool> Index::Impl::VisitStretch(ByteView prefix, Stretch& stretch, const 
       stretch.page.complete ? ByteView() : ByteView(std::prev(overlay_end)->first);
   for (;;) {
     // LevelDB skips a damaged block and goes on: nothing behind it must be shown as complete.
-    TRY(FromLevelDb(rows.status()));
+    TRY(ReadFailure(rows.status()));
     const ByteView key = rows.Valid() ? ViewOf(rows.key()) : ByteView();
     const bool has_row =
         rows.Valid() && HasPrefix(key, prefix) && (stretch.page.complete || key <= last);
@@ -298,6 +308,8 @@ Status Index::FlushAndSync(journal::Lsn durable, Bytes key, Bytes value) {
   row.Put(SliceOf(key), SliceOf(value));
   return impl_->Flush(durable, &row);
 }
+
+bool Index::damaged() const { return impl_->damaged(); }
 
 size_t Index::overlay_bytes() const { return impl_->overlay_bytes(); }
 

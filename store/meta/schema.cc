@@ -5,22 +5,6 @@
 namespace memoirfs::meta {
 namespace {
 
-// The first byte of every key.
-enum class Table : char {
-  kDentry = 'D',
-  kCookie = 'C',
-  kInode = 'I',
-  kVersion = 'V',
-  kNameHistory = 'H',
-  kXattr = 'X',
-  kOrphan = 'O',
-  kLocation = 'L',
-  kBulk = 'B',
-  kStream = 'S',
-  kCorrupt = 'Q',
-  kCheckpoint = 'M',
-};
-
 constexpr size_t kTableSize = 1;
 constexpr size_t kStreamSize = 4;
 constexpr size_t kIdSize = 8;  // of an inode, a cookie, a sequence number
@@ -122,9 +106,9 @@ Bytes InodeKey(StreamId stream, InodeId ino) {
   return KeyOf(Table::kInode, stream, ino.value).Take();
 }
 
-Bytes InodePrefix(StreamId stream) { return KeyOf(Table::kInode, stream).Take(); }
+Bytes TablePrefix(Table table, StreamId stream) { return KeyOf(table, stream).Take(); }
 
-InodeId InodeOfKey(ByteView key) { return InodeId(LastIdOf(key)); }
+InodeId InodeOfKey(ByteView key) { return InodeId(KeyBehind(key, kTableSize + kStreamSize).U64()); }
 
 Bytes VersionKey(StreamId stream, InodeId ino, Seq seq) {
   return KeyOf(Table::kVersion, stream, ino.value).U64(~seq.value).Take();
@@ -141,7 +125,7 @@ Bytes InodeRow::Encode() const {
   Encoder row = NewRow();
   row.U32(a.mode).U32(a.uid).U32(a.gid).U64(a.rdev);
   row.I64(a.atime).I64(a.mtime).I64(a.ctime).I64(a.btime);
-  row.U32(nlink).Content(content).U64(seq.value);
+  row.U32(nlink).Content(content).U64(seq.value).U64(parent.value).String(name);
   return row.Take();
 }
 
@@ -159,6 +143,8 @@ Result<InodeRow> InodeRow::Decode(ByteView row) {
     out.nlink = in.U32();
     out.content = in.Content();
     out.seq = Seq(in.U64());
+    out.parent = InodeId(in.U64());
+    out.name = in.String();
     return true;
   });
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// Repair of a store that nobody serves: the index rebuilt from the chains, what is left over
-// adopted or moved to quarantine. Never drops what was acknowledged.
+// Repair of a store that no process holds: the index is derived and is rebuilt from chains and
+// packs; leftovers are settled as any opening settles them. Nothing acknowledged is dropped.
 
 #include <cstdint>
 #include <string>
@@ -14,8 +14,7 @@ namespace memoirfs::volume {
 struct RepairReport {
   bool index_rebuilt = false;
   uint64_t records = 0;
-  uint64_t objects = 0;
-  std::vector<std::string> notes;  // one sentence each
+  std::vector<std::string> notes;
 };
 
 // The caller holds the store's lock.

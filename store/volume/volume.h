@@ -33,7 +33,7 @@ struct VolumeOptions {
   cas::ObjectStoreOptions objects;
   bool background = true;           // the committer's thread; off in tests that step it themselves
   uint64_t commit_interval_ms = 1000;
-  bool read_only = false;           // no recovery that writes; every change answers kReadOnly
+  bool read_only = false;           // every change answers kReadOnly (recovery still runs)
 };
 
 struct AgentFacts {
@@ -50,6 +50,7 @@ struct Inode {
   uint32_t nlink = 0;
   ContentId content;
   Seq seq;  // of the record that last changed it; 0: created, not committed yet
+  InodeId parent;  // where it was named last
 };
 
 struct Entry {
@@ -189,7 +190,8 @@ class Volume {
   Status RunCommitterOnce();
 
   // --- history --------------------------------------------------------------------------------
-  // Records of a stream in order from `from`, durable ones only.
+  // Records of a stream in order from `from`. Everything appended before the call is made durable
+  // first and is among them.
   using RecordVisitor = std::function<Status(const chain::ParsedRecord&, std::string_view line)>;
   Status ForEachRecord(StreamId stream, Seq from, const RecordVisitor& visit) const;
   // The inode at `path` (within memory/) as record `seq` left it; the newest without `seq`.
@@ -200,7 +202,9 @@ class Volume {
   FileIo& io();
   Clock& clock();
 
+  // For this folder's own files.
   class Impl;
+  Impl& impl() { return *impl_; }
 
  private:
   explicit Volume(std::unique_ptr<Impl> impl);

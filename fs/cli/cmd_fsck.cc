@@ -82,13 +82,11 @@ int Repair(const std::string& store, const Output& output) {
   if (!report.ok()) return output.Fail("fsck", report.status());
   output.Json(Json{{"index_rebuilt", report->index_rebuilt},
                    {"records", report->records},
-                   {"objects", report->objects},
                    {"notes", report->notes}}
                   .dump());
   for (const std::string& note : report->notes) output.Text(Printable(note));
   output.Text(std::string(report->index_rebuilt ? "Rebuilt the index from " : "Went through ") +
-              std::to_string(report->records) + " record(s) and " +
-              std::to_string(report->objects) + " object(s)");
+              std::to_string(report->records) + " record(s)");
   return kSuccess;
 }
 

@@ -1,7 +1,8 @@
 #include "fs/cli/commands.h"
-#include "fs/daemon/open_store.h"
 #include "fs/daemon/paths.h"
+#include "store/base/file_io.h"
 #include "store/base/json.h"
+#include "store/volume/layout.h"
 #include "store/volume/volume.h"
 
 namespace memoirfs::cli {
@@ -18,9 +19,8 @@ Result<bool> InitOrCheck(const std::string& path) {
   const Status made = volume::InitStore(path);
   if (made.ok()) return true;
   if (made.code() != Code::kExists) return made;
-  const auto opened = daemon::OpenedStore::Open(path, {.read_only = true, .socket = ""});
-  // A store in use was opened by a version that understands it.
-  if (!opened.ok() && opened.code() != Code::kLocked) return opened.status();
+  ASSIGN_OR_RETURN(const auto io, OpenRealIo(path));
+  TRY(volume::ReadFormat(*io));
   return false;
 }
 

@@ -45,14 +45,14 @@ int Serve(const std::string& store, daemon::ReadySignal ready) {
 // Asks the daemon that holds the store; starts one first where none does.
 Status MountByDaemon(const std::string& store, const daemon::Request& request) {
   ConsoleSink sink;
-  ASSIGN_OR_RETURN(const bool served, IsServed(store));
-  if (served) {
-    const Result<std::string> answer = daemon::AskDaemon(store, request, sink);
-    if (answer.code() != Code::kUnavailable) return answer.status();
-  }
-  TRY(daemon::RunAsDaemon(
-      [&](daemon::ReadySignal ready) { return Serve(store, std::move(ready)); }));
-  return daemon::AskDaemon(store, request, sink).status();
+  return Patiently([&]() -> Status {
+    ASSIGN_OR_RETURN(const bool served, IsServed(store));
+    if (!served) {
+      TRY(daemon::RunAsDaemon(
+          [&](daemon::ReadySignal ready) { return Serve(store, std::move(ready)); }));
+    }
+    return daemon::AskDaemon(store, request, sink).status();
+  });
 }
 
 // The mount is there, and it answers.
@@ -72,7 +72,8 @@ Status MountInForeground(const std::string& store, const Options& options,
   daemon::DaemonOptions daemon_options;
   daemon_options.store = store;
   daemon_options.log_to_file = false;
-  ASSIGN_OR_RETURN(const auto served, daemon::Daemon::Start(daemon_options));
+  ASSIGN_OR_RETURN(const auto served,
+                   Patiently([&] { return daemon::Daemon::Start(daemon_options); }));
   daemon::MountRequest request;
   request.mountpoint = mountpoint;
   if (!options.agent.empty()) request.agent = options.agent;
@@ -91,8 +92,9 @@ Status MountStore(const std::string& store, const Options& options, const std::s
   if (options.foreground) {
     ASSIGN_OR_RETURN(const bool served, IsServed(store));
     if (served) {
-      return Status(Code::kLocked, "a daemon serves this store already, and would serve this " +
-                                       std::string("mount too. Leave --foreground out"));
+      return Status(Code::kBusy,
+                    "a daemon serves this store already. Leave --foreground out: it then serves "
+                    "this mount too");
     }
     return MountInForeground(store, options, mountpoint, output);
   }

@@ -40,13 +40,11 @@ Result<bool> IsServed(const std::string& store) {
 
 Result<std::string> Ask(const std::string& store, const daemon::Request& request, Access access,
                         daemon::ReplySink& sink) {
-  ASSIGN_OR_RETURN(const bool served, IsServed(store));
-  if (served) {
-    Result<std::string> answer = daemon::AskDaemon(store, request, sink);
-    // A daemon that is just ending no longer listens: then the store is free, or soon will be.
-    if (answer.code() != Code::kUnavailable) return answer;
-  }
-  return AskOffline(store, request, access, sink);
+  return Patiently([&]() -> Result<std::string> {
+    ASSIGN_OR_RETURN(const bool served, IsServed(store));
+    if (served) return daemon::AskDaemon(store, request, sink);
+    return AskOffline(store, request, access, sink);
+  });
 }
 
 Result<std::string> Ask(const std::string& store, const daemon::Request& request, Access access) {

@@ -21,7 +21,7 @@ Result<std::string> AskDaemon(const std::string& store, const Request& request, 
     const auto deadline = std::chrono::steady_clock::now() + kAnswerTimeout;
     auto answer = channel.ReadLine(kMaxReplyLine, deadline);
     if (answer.code() == Code::kNotFound) {
-      return Status(Code::kUnavailable, "the daemon ended before it answered. See its log");
+      return Status(Code::kInterrupted, "the daemon ended before it answered. See its log");
     }
     TRY(answer);
     ASSIGN_OR_RETURN(const Reply reply, DecodeReply(answer.value()));

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,7 +17,6 @@ namespace {
 
 // How often heads are noted outside the store while it is in use.
 constexpr std::chrono::milliseconds kAnchorInterval{10'000};
-constexpr off_t kMaxLogBytes = 8 << 20;
 
 Result<UniqueFd> BlockAndWatchSignals() {
   sigset_t set;
@@ -30,18 +28,6 @@ Result<UniqueFd> BlockAndWatchSignals() {
   UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) return Status::FromErrno(errno, "make a signalfd");
   return fd;
-}
-
-// One old log is kept.
-Status StartLogFile(const std::string& state_directory) {
-  const std::string path = state_directory + "/daemon.log";
-  struct stat st {};
-  if (::lstat(path.c_str(), &st) == 0 && st.st_size > kMaxLogBytes) {
-    if (::rename(path.c_str(), (path + ".1").c_str()) != 0) {
-      return Status::FromErrno(errno, "rename " + path);
-    }
-  }
-  return LogToFile(path);
 }
 
 MountRequest MountRequestOf(const Request& request) {
@@ -56,13 +42,8 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options) {
   if (!wake.valid()) return Status::FromErrno(errno, "make an eventfd");
   OpenOptions open_options;
   open_options.socket = ControlSocketPath(options.store);
+  open_options.log_to_file = options.log_to_file;
   ASSIGN_OR_RETURN(auto store, OpenedStore::Open(options.store, open_options));
-  if (options.log_to_file && !store->state_directory().empty()) {
-    TRY(StartLogFile(store->state_directory()));
-    if (!store->rollback().empty()) {
-      Log(LogLevel::kError, "daemon.rollback", store->rollback_reason());
-    }
-  }
   std::unique_ptr<Daemon> daemon(
       new Daemon(options, std::move(store), std::move(wake), std::move(signals)));
   ASSIGN_OR_RETURN(

@@ -2,31 +2,29 @@
 
 #include <sys/stat.h>
 
-#include <chrono>
-#include <thread>
-
 #include "fs/daemon/paths.h"
 #include "store/base/clock.h"
 #include "store/base/log.h"
+#include "store/volume/layout.h"
 
 namespace memoirfs::daemon {
 namespace {
 
-// Commands hold the lock for a moment, and so does a daemon that is just ending.
-constexpr std::chrono::seconds kLockPatience{10};
-constexpr std::chrono::milliseconds kLockPoll{50};
+constexpr off_t kMaxLogBytes = 8 << 20;
 
-Result<volume::StoreLock> AcquireLock(const std::string& path, const std::string& socket) {
-  const auto deadline = std::chrono::steady_clock::now() + kLockPatience;
-  while (true) {
-    Result<volume::StoreLock> lock = volume::StoreLock::Acquire(path, socket);
-    if (lock.code() != Code::kLocked || std::chrono::steady_clock::now() > deadline) return lock;
-    std::this_thread::sleep_for(kLockPoll);
+// One old log is kept.
+Status StartLogFile(const std::string& state_directory) {
+  const std::string path = state_directory + "/daemon.log";
+  struct stat st {};
+  if (::lstat(path.c_str(), &st) == 0 && st.st_size > kMaxLogBytes) {
+    if (::rename(path.c_str(), (path + ".1").c_str()) != 0) {
+      return Status::FromErrno(errno, "rename " + path);
+    }
   }
+  return LogToFile(path);
 }
 
 }  // namespace
-
 Status CheckStoreExists(const std::string& path) {
   struct stat st {};
   if (::lstat((path + "/FORMAT").c_str(), &st) == 0) return {};
@@ -42,9 +40,10 @@ OpenedStore::OpenedStore(std::string path, volume::StoreLock lock)
 Result<std::unique_ptr<OpenedStore>> OpenedStore::Open(const std::string& path,
                                                        const OpenOptions& options) {
   TRY(CheckStoreExists(path));
-  ASSIGN_OR_RETURN(volume::StoreLock lock, AcquireLock(path, options.socket));
+  ASSIGN_OR_RETURN(volume::StoreLock lock, volume::StoreLock::Acquire(path, options.socket));
   std::unique_ptr<OpenedStore> store(new OpenedStore(path, std::move(lock)));
   ASSIGN_OR_RETURN(store->io_, OpenRealIo(path));
+  TRY(store->PrepareState(options.log_to_file));
   TRY(store->OpenVolume(options.read_only));
   TRY(store->CheckAnchors());
   return store;
@@ -54,6 +53,19 @@ OpenedStore::~OpenedStore() {
   if (volume_ == nullptr) return;
   const Status status = UpdateAnchors();
   if (!status.ok()) Log(LogLevel::kError, "daemon.anchor", status.ToString());
+}
+
+Status OpenedStore::PrepareState(bool log_to_file) {
+  ASSIGN_OR_RETURN(const volume::StoreFormat format, volume::ReadFormat(*io_));
+  Result<std::string> directory = StateDirectory(format.store_id);
+  if (!directory.ok()) {
+    // A container may have no place of its own to keep state in: it has no anchors then.
+    Log(LogLevel::kWarn, "daemon.no-state", directory.status().ToString());
+    return {};
+  }
+  state_directory_ = std::move(directory).value();
+  // Before the volume is opened: what its recovery has to say belongs into the log.
+  return log_to_file ? StartLogFile(state_directory_) : Status();
 }
 
 Status OpenedStore::OpenVolume(bool read_only) {
@@ -67,13 +79,7 @@ Status OpenedStore::OpenVolume(bool read_only) {
 }
 
 Status OpenedStore::CheckAnchors() {
-  Result<std::string> directory = StateDirectory(volume_->Facts().store_id);
-  if (!directory.ok()) {
-    // A container may have no place of its own to keep state in: it has no anchors then.
-    Log(LogLevel::kWarn, "daemon.no-state", directory.status().ToString());
-    return {};
-  }
-  state_directory_ = std::move(directory).value();
+  if (state_directory_.empty()) return {};
   ASSIGN_OR_RETURN(Anchors anchors, Anchors::Load(state_directory_));
   ASSIGN_OR_RETURN(rollback_, anchors.Check(*volume_));
   {

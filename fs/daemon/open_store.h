@@ -17,7 +17,8 @@ namespace memoirfs::daemon {
 
 struct OpenOptions {
   bool read_only = false;
-  std::string socket;  // of a daemon: what the lock file says
+  std::string socket{};      // of a daemon: what the lock file says
+  bool log_to_file = false;  // daemon.log in the state directory, instead of stderr
 };
 
 // Thread-safe but for opening and closing.
@@ -45,6 +46,7 @@ class OpenedStore {
 
  private:
   OpenedStore(std::string path, volume::StoreLock lock);
+  Status PrepareState(bool log_to_file);
   Status OpenVolume(bool read_only);
   Status CheckAnchors();
 

@@ -57,7 +57,7 @@ OpenedStore::~OpenedStore() {
 
 Status OpenedStore::PrepareState(bool log_to_file) {
   ASSIGN_OR_RETURN(const volume::StoreFormat format, volume::ReadFormat(*io_));
-  Result<std::string> directory = StateDirectory(format.store_id);
+  Result<std::string> directory = StateDirectory(format.store_id, path_);
   if (!directory.ok()) {
     // A container may have no place of its own to keep state in: it has no anchors then.
     Log(LogLevel::kWarn, "daemon.no-state", directory.status().ToString());

@@ -9,12 +9,17 @@
 #include <filesystem>
 #include <optional>
 
+#include "store/base/digest.h"
+#include "store/base/file_io.h"
 #include "store/base/file_name.h"
+#include "store/volume/layout.h"
 
 namespace memoirfs::daemon {
 namespace {
 
 namespace stdfs = std::filesystem;
+
+constexpr char kOwnerFile[] = "store-path";
 
 std::optional<std::string> Environment(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): never set here
@@ -39,6 +44,26 @@ Result<std::string> XdgDirectory(const char* variable, const char* below_home) {
   return home + "/" + below_home;
 }
 
+bool HoldsStore(const std::string& path, const std::string& store_id) {
+  const auto io = OpenRealIo(path);
+  if (!io.ok()) return false;
+  const Result<volume::StoreFormat> format = volume::ReadFormat(**io);
+  return format.ok() && format->store_id == store_id;
+}
+
+// Whether the state in `directory` is that of the store at this place; it is from now on when it
+// was nobody's, or when the place that it names holds that store no longer.
+Result<bool> ClaimFor(const std::string& directory, const std::string& store_id,
+                      const std::string& store_path) {
+  ASSIGN_OR_RETURN(const auto io, OpenRealIo(directory));
+  const Result<Bytes> owner = ReadWholeFile(*io, kOwnerFile);
+  if (!owner.ok() && owner.code() != Code::kNotFound) return owner.status();
+  if (owner.ok() && *owner == store_path) return true;
+  if (owner.ok() && HoldsStore(*owner, store_id)) return false;
+  TRY(WriteFileAtomically(*io, kOwnerFile, store_path));
+  return true;
+}
+
 }  // namespace
 
 Result<std::string> DefaultStorePath() {
@@ -59,10 +84,14 @@ Result<std::string> AbsolutePath(const std::string& path) {
   return (parent / absolute.filename()).string();
 }
 
-Result<std::string> StateDirectory(const std::string& store_id) {
+Result<std::string> StateDirectory(const std::string& store_id, const std::string& store_path) {
   TRY(CheckAgentName(store_id).WithContext("the store's id"));
   ASSIGN_OR_RETURN(const std::string state, XdgDirectory("XDG_STATE_HOME", ".local/state"));
-  const std::string directory = state + "/memoirfs/" + store_id;
+  std::string directory = state + "/memoirfs/" + store_id;
+  TRY(MakeDirectories(directory));
+  ASSIGN_OR_RETURN(const bool ours, ClaimFor(directory, store_id, store_path));
+  if (ours) return directory;
+  directory += "-" + Sha256::Of(store_path).ToHex().substr(0, 16);
   TRY(MakeDirectories(directory));
   return directory;
 }

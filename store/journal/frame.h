@@ -21,6 +21,7 @@ enum class FrameType : uint8_t {
   kIntent = 5,      // see store/volume/intent.h
   kMark = 6,        // nothing: carries durable_upto
   kCheckpoint = 7,  // see Checkpoint in store/volume
+  kErased = 8,      // zeros, as long as what was erased on purpose
 };
 
 // A file of frames. Journals and the packs that they become share their numbers, so that a

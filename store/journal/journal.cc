@@ -50,6 +50,7 @@ class Journal::Impl {
   Result<Appended> Append(std::span<const NewFrame> frames, AppendClass append_class);
   Status SyncTo(Lsn upto);
   Status PrepareNext();
+  Status Rotate();
   Status SealOldest();
   Status AppendMark() EXCLUDES(append_mutex_) {
     MutexLock lock(append_mutex_);
@@ -83,7 +84,7 @@ class Journal::Impl {
 
   Status MakeRoom(uint64_t size, AppendClass append_class) REQUIRES(append_mutex_);
   Status MakeNext() REQUIRES(append_mutex_);
-  void SwitchToNext() REQUIRES(append_mutex_);
+  Status SwitchToNext() REQUIRES(append_mutex_);
   Result<Appended> Write(FrameGroup& group) REQUIRES(append_mutex_);
   Status WriteMark() REQUIRES(append_mutex_);
 
@@ -161,11 +162,7 @@ Status Journal::Impl::MakeRoom(uint64_t size, AppendClass append_class) {
     const uint64_t open_to_all = active_.size - std::min(active_.size, options_.reserve);
     const bool may_use_reserve = append_class == AppendClass::kReserve || next_.has_value();
     if (needed <= (may_use_reserve ? active_.size : open_to_all)) return {};
-    if (next_.has_value()) {
-      SwitchToNext();
-    } else {
-      TRY(MakeNext());
-    }
+    TRY(next_.has_value() ? SwitchToNext() : MakeNext());
   }
 }
 
@@ -191,11 +188,25 @@ Status Journal::Impl::MakeNext() {
   return IsShortage(made.code()) ? made.status() : Fail(made.status());
 }
 
-void Journal::Impl::SwitchToNext() {
+// The next file gets its first frame when the one before is durable: only the newest journal can
+// have a torn tail, and no frame outlives one that was appended earlier.
+Status Journal::Impl::SwitchToNext() {
+  ++sync_count_;
+  const Status synced = active_.file->DataSync();
+  if (!synced.ok()) return Fail(synced);
+  durable_ = EndLsn();
   full_.push_back({std::move(active_), end_});
   active_ = std::move(*next_);
   next_.reset();
   end_ = 0;
+  return {};
+}
+
+Status Journal::Impl::Rotate() {
+  MutexLock lock(append_mutex_);
+  if (!failure_.ok()) return Stopped();
+  while (end_ > 0) TRY(next_.has_value() ? SwitchToNext() : MakeNext());
+  return {};
 }
 
 Status Journal::Impl::PrepareNext() {
@@ -361,6 +372,7 @@ Result<Appended> Journal::Append(std::span<const NewFrame> frames, AppendClass a
 }
 Status Journal::SyncTo(Lsn upto) { return impl_->SyncTo(upto); }
 Status Journal::PrepareNext() { return impl_->PrepareNext(); }
+Status Journal::Rotate() { return impl_->Rotate(); }
 Lsn Journal::end() const { return impl_->end(); }
 Lsn Journal::durable() const { return impl_->durable(); }
 bool Journal::failed() const { return impl_->failed(); }

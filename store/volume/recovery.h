@@ -35,6 +35,7 @@ class Recovery {
   Status StartRebuild(const std::string& why);
 
   // The journals.
+  Result<bool> IsUnused(uint64_t number);
   Result<bool> ContinuesCleanly();
   Status CarryJournals();
   Status CarryJournal(uint64_t number);
@@ -65,8 +66,8 @@ class Recovery {
   Status SettleTruncation(Stream& stream, const Intent& intent);
 
   Volume::Impl& v_;
-  std::vector<uint64_t> logs_;   // unsealed journals
-  std::set<uint64_t> packs_;     // sealed or carried ones
+  std::vector<uint64_t> logs_;  // unsealed journals
+  std::set<uint64_t> packs_;    // sealed or carried ones
   std::set<uint64_t> bulks_;
   meta::CheckpointRow checkpoint_;
   bool rebuild_ = false;

@@ -126,9 +126,10 @@ TEST_CASE("anchors are kept for the owner alone and survive their text") {
 
 TEST_CASE("a damaged file of anchors is an error that says what to do") {
   const Scratch state;
-  for (const char* text : {"", "{", "[]", "{\"heads\":7}", "{\"heads\":[7]}",
-                           "{\"heads\":[{\"stream\":-1,\"agent\":\"a\",\"seq\":1,\"hash\":\"\"}]}",
-                           "{\"heads\":[{\"stream\":1,\"agent\":\"a\",\"seq\":1,\"hash\":\"ab\"}]}"}) {
+  for (const char* text :
+       {"", "{", "[]", "{\"heads\":7}", "{\"heads\":[7]}",
+        "{\"heads\":[{\"stream\":-1,\"agent\":\"a\",\"seq\":1,\"hash\":\"\"}]}",
+        "{\"heads\":[{\"stream\":1,\"agent\":\"a\",\"seq\":1,\"hash\":\"ab\"}]}"}) {
     INFO(text);
     std::ofstream(state / "heads.json") << text;
     const auto anchors = Anchors::Load(state.path());

@@ -44,7 +44,8 @@ class Collector final : public ReplySink {
 // Answers each kind of request in its own way.
 Result<std::string> Handle(const Request& request, const Peer& peer, ReplySink& sink) {
   switch (request.operation) {
-    case Operation::kStatus: return "{\"uid\":" + std::to_string(peer.uid) + "}";
+    case Operation::kStatus:
+      return "{\"uid\":" + std::to_string(peer.uid) + "}";
     case Operation::kCat:
       TRY(sink.Data(Bytes("a\nb\0c", 5)));
       TRY(sink.Data(Bytes(kMaxDataBytes, 'x')));
@@ -52,9 +53,13 @@ Result<std::string> Handle(const Request& request, const Peer& peer, ReplySink& 
     case Operation::kVerify:
       for (uint64_t done = 1; done <= 3; ++done) TRY(sink.Progress({"records", done, 3}));
       return std::string("{\"verdict\":\"intact\"}");
-    case Operation::kLog: TRY(sink.Item("{\"line\":\"한국어\"}")); return std::string("{}");
-    case Operation::kStop: throw std::runtime_error("thrown by a library");
-    default: return Status(Code::kBusy, "files are open there", EBUSY);
+    case Operation::kLog:
+      TRY(sink.Item("{\"line\":\"한국어\"}"));
+      return std::string("{}");
+    case Operation::kStop:
+      throw std::runtime_error("thrown by a library");
+    default:
+      return Status(Code::kBusy, "files are open there", EBUSY);
   }
 }
 
@@ -72,8 +77,8 @@ Result<Reply> SayRaw(const std::string& store, const std::string& bytes, bool cl
   const Status written = channel.Write(bytes);
   static_cast<void>(written);
   if (close_writing) ::shutdown(fd.get(), SHUT_WR);
-  ASSIGN_OR_RETURN(const std::string line, channel.ReadLine(kMaxReplyLine,
-                                           std::chrono::steady_clock::now() + kPatience));
+  ASSIGN_OR_RETURN(const std::string line,
+                   channel.ReadLine(kMaxReplyLine, std::chrono::steady_clock::now() + kPatience));
   return DecodeReply(line);
 }
 
@@ -118,12 +123,19 @@ TEST_CASE("garbage gets an error and leaves the server answering") {
   const Scratch store;
   const auto server = ControlServer::Start(store.path(), Handle, Quick());
   REQUIRE(server.ok());
-  const std::vector<std::string> garbage = {
-      "\n", "hello\n", "[]\n", "{}\n", "{\"op\":\"unknown\"}\n", "{\"op\":7}\n",
-      "{\"op\":\"status\",\"seq\":-1}\n", "{\"op\":\"status\",\"agent\":{}}\n",
-      "{\"op\":\"status\",\"op\":\"stop\"}\n", "{\"op\":\"status\",\"path\":\"\\u0000\"}\n",
-      "{\"op\":\"verify\",\"level\":\"all\"}\n", std::string("\0\xff\xfe\n", 4),
-      std::string(1000, '[') + "\n"};
+  const std::vector<std::string> garbage = {"\n",
+                                            "hello\n",
+                                            "[]\n",
+                                            "{}\n",
+                                            "{\"op\":\"unknown\"}\n",
+                                            "{\"op\":7}\n",
+                                            "{\"op\":\"status\",\"seq\":-1}\n",
+                                            "{\"op\":\"status\",\"agent\":{}}\n",
+                                            "{\"op\":\"status\",\"op\":\"stop\"}\n",
+                                            "{\"op\":\"status\",\"path\":\"\\u0000\"}\n",
+                                            "{\"op\":\"verify\",\"level\":\"all\"}\n",
+                                            std::string("\0\xff\xfe\n", 4),
+                                            std::string(1000, '[') + "\n"};
   for (const std::string& bytes : garbage) {
     INFO(bytes.substr(0, 60));
     const auto reply = SayRaw(store.path(), bytes, false);

@@ -44,7 +44,7 @@ enum class LockRank : uint8_t {
   kCommit = 7,       // appending to the journal and showing it in the index, in one order
   kJournalSync = 8,  // who is the leader of the barrier
   kJournalAppend = 9,
-  kLeaf = 10,        // tables, caches, queues: nothing is called with one held
+  kLeaf = 10,  // tables, caches, queues: nothing is called with one held
 };
 
 namespace lock_rank_internal {

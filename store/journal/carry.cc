@@ -8,21 +8,6 @@
 namespace memoirfs::journal {
 namespace {
 
-constexpr uint64_t kPiece = 4 << 20;
-
-Status CopyStart(const File& from, File& to, uint64_t size) {
-  for (uint64_t done = 0; done < size;) {
-    ASSIGN_OR_RETURN(const Bytes piece, from.ReadAt(done, std::min(kPiece, size - done)));
-    if (piece.empty()) {
-      return Status(Code::kCorrupt, "the file ends at " + std::to_string(done) +
-                                        ", before the frames do at " + std::to_string(size));
-    }
-    TRY(to.WriteAt(done, piece));
-    done += piece.size();
-  }
-  return {};
-}
-
 // What lies behind the good frames, without the zeros at its end. A footer that a sealing had begun
 // is nobody's data.
 Result<Bytes> ReadTail(const File& log, uint64_t good_end) {

@@ -9,6 +9,8 @@
 namespace memoirfs::journal {
 namespace {
 
+constexpr uint64_t kPiece = 4 << 20;
+
 constexpr ByteView kTrailerMagic{"\xF7MFPACK\n", 8};
 constexpr uint32_t kVersion = 1;
 constexpr size_t kTrailerSize = 64;
@@ -129,8 +131,22 @@ void AddToContents(const Location& where, ByteView payload, PackContents& conten
     case FrameType::kIntent:
     case FrameType::kMark:
     case FrameType::kCheckpoint:
+    case FrameType::kErased:
       break;
   }
+}
+
+Status CopyStart(const File& from, File& to, uint64_t size) {
+  for (uint64_t done = 0; done < size;) {
+    ASSIGN_OR_RETURN(const Bytes piece, from.ReadAt(done, std::min(kPiece, size - done)));
+    if (piece.empty()) {
+      return Status(Code::kCorrupt, "the file ends at " + std::to_string(done) +
+                                        ", before the frames do at " + std::to_string(size));
+    }
+    TRY(to.WriteAt(done, piece));
+    done += piece.size();
+  }
+  return {};
 }
 
 Result<PackContents> CollectContents(File& file, PackId pack, uint64_t frames_end) {

@@ -24,6 +24,9 @@ void AddToContents(const Location& where, ByteView payload, PackContents& conten
 // The contents of the frames before `frames_end`, all of which were synced.
 Result<PackContents> CollectContents(File& file, PackId pack, uint64_t frames_end);
 
+// Copies the first `size` bytes of a file; kCorrupt when it is shorter.
+Status CopyStart(const File& from, File& to, uint64_t size);
+
 // Writes the footer behind the frames, cuts the file there, and syncs it.
 Status WriteFooter(File& file, PackId pack, uint64_t frames_end, PackContents contents);
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kCheckedBytes = FrameHeader::kSize - sizeof(uint32_t);
 
-bool IsKnown(FrameType type) { return type >= FrameType::kBlob && type <= FrameType::kCheckpoint; }
+bool IsKnown(FrameType type) { return type >= FrameType::kBlob && type <= FrameType::kErased; }
 
 Status NoHeader(std::string_view why) {
   return Status(Code::kCorrupt, "not a frame header: " + std::string(why));

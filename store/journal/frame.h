@@ -19,8 +19,9 @@ enum class FrameType : uint8_t {
   kRecord = 3,      // stream (u32), seq (u64), the record's line without '\n'
   kState = 4,       // key (string), value (rest): authoritative state that is not history
   kIntent = 5,      // see store/volume/intent.h
-  kMark = 6,        // nothing: carries durable_upto
+  kMark = 6,        // carries durable_upto; a journal's first one also previous_end (u64)
   kCheckpoint = 7,  // see Checkpoint in store/volume
+  kErased = 8,      // zeros, as long as what was erased on purpose
 };
 
 // A file of frames. Journals and the packs that they become share their numbers, so that a

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "store/base/coding.h"
 #include "store/base/log.h"
 #include "store/journal/footer.h"
 #include "store/journal/frame_group.h"
@@ -25,6 +26,15 @@ struct FullFile {
 
   Lsn end_lsn() const { return {file.number, end}; }
 };
+
+// The first frame of a journal that follows another one: where the other's frames end. Neither
+// file need be synced when appends go on in the next, so that after a power cut an earlier journal
+// may lack its end; this shows it.
+NewFrame LinkTo(uint64_t previous_end) {
+  return {FrameType::kMark, Encoder().U64(previous_end).Take(), {}};
+}
+
+constexpr uint64_t kLinkFootprint = AlignFrame(FrameHeader::kSize + sizeof(uint64_t));
 
 // A lack that passes by itself or by cleaning up, as opposed to a disk that fails.
 bool IsShortage(Code code) {
@@ -50,10 +60,11 @@ class Journal::Impl {
   Result<Appended> Append(std::span<const NewFrame> frames, AppendClass append_class);
   Status SyncTo(Lsn upto);
   Status PrepareNext();
+  Status Rotate();
   Status SealOldest();
-  Status AppendMark() EXCLUDES(append_mutex_) {
+  Status AppendMark() {
     MutexLock lock(append_mutex_);
-    return WriteMark();
+    return WriteMark({FrameType::kMark, {}, {}});
   }
 
   Lsn end() const {
@@ -83,9 +94,9 @@ class Journal::Impl {
 
   Status MakeRoom(uint64_t size, AppendClass append_class) REQUIRES(append_mutex_);
   Status MakeNext() REQUIRES(append_mutex_);
-  void SwitchToNext() REQUIRES(append_mutex_);
+  Status SwitchToNext() REQUIRES(append_mutex_);
   Result<Appended> Write(FrameGroup& group) REQUIRES(append_mutex_);
-  Status WriteMark() REQUIRES(append_mutex_);
+  Status WriteMark(const NewFrame& mark) REQUIRES(append_mutex_);
 
   std::optional<Status> Settled(Lsn upto) EXCLUDES(append_mutex_);
   std::optional<Status> JoinOrLead(Lsn upto) EXCLUDES(sync_mutex_);
@@ -145,9 +156,8 @@ Result<Appended> Journal::Impl::Write(FrameGroup& group) {
   return appended;
 }
 
-// Says in the journal itself how far it is durable. Best effort: it never makes a file for it.
-Status Journal::Impl::WriteMark() {
-  const NewFrame mark{FrameType::kMark, {}, {}};
+// Says in the journal itself how far it is durable. Never makes a file for it.
+Status Journal::Impl::WriteMark(const NewFrame& mark) {
   ASSIGN_OR_RETURN(FrameGroup group, FrameGroup::Assemble({&mark, 1}));
   if (!failure_.ok() || end_ + group.size() > active_.size) return {};
   return Write(group).status();
@@ -161,11 +171,7 @@ Status Journal::Impl::MakeRoom(uint64_t size, AppendClass append_class) {
     const uint64_t open_to_all = active_.size - std::min(active_.size, options_.reserve);
     const bool may_use_reserve = append_class == AppendClass::kReserve || next_.has_value();
     if (needed <= (may_use_reserve ? active_.size : open_to_all)) return {};
-    if (next_.has_value()) {
-      SwitchToNext();
-    } else {
-      TRY(MakeNext());
-    }
+    TRY(next_.has_value() ? SwitchToNext() : MakeNext());
   }
 }
 
@@ -191,11 +197,21 @@ Status Journal::Impl::MakeNext() {
   return IsShortage(made.code()) ? made.status() : Fail(made.status());
 }
 
-void Journal::Impl::SwitchToNext() {
-  full_.push_back({std::move(active_), end_});
+Status Journal::Impl::SwitchToNext() {
+  const uint64_t previous_end = end_;
+  full_.push_back({std::move(active_), previous_end});
   active_ = std::move(*next_);
   next_.reset();
   end_ = 0;
+  return WriteMark(LinkTo(previous_end));
+}
+
+Status Journal::Impl::Rotate() {
+  MutexLock lock(append_mutex_);
+  if (!failure_.ok()) return Stopped();
+  const uint64_t number = active_.number;
+  while (active_.number == number) TRY(next_.has_value() ? SwitchToNext() : MakeNext());
+  return {};
 }
 
 Status Journal::Impl::PrepareNext() {
@@ -289,7 +305,7 @@ Status Journal::Impl::FinishBarrier(Lsn target) {
   MutexLock lock(append_mutex_);
   durable_ = target;
   // Without followers no later frame would say that this barrier was passed.
-  return EndLsn() == target ? WriteMark() : Status();
+  return EndLsn() == target ? WriteMark({FrameType::kMark, {}, {}}) : Status();
 }
 
 // --- sealing
@@ -361,6 +377,7 @@ Result<Appended> Journal::Append(std::span<const NewFrame> frames, AppendClass a
 }
 Status Journal::SyncTo(Lsn upto) { return impl_->SyncTo(upto); }
 Status Journal::PrepareNext() { return impl_->PrepareNext(); }
+Status Journal::Rotate() { return impl_->Rotate(); }
 Lsn Journal::end() const { return impl_->end(); }
 Lsn Journal::durable() const { return impl_->durable(); }
 bool Journal::failed() const { return impl_->failed(); }

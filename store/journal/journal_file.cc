@@ -27,13 +27,14 @@ Status FillWithZeros(File& file, uint64_t size) {
   return file.Sync();
 }
 
-Result<std::shared_ptr<File>> MakeUnderName(FileIo& io, const std::string& temporary,
-                                            const std::string& path, uint64_t size) {
-  ASSIGN_OR_RETURN(std::shared_ptr<File> file, io.Open(temporary, OpenMode::kCreate));
-  TRY(FillWithZeros(*file, size));
+Status MakeUnderName(FileIo& io, const std::string& temporary, const std::string& path,
+                     uint64_t size) {
+  {
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(temporary, OpenMode::kCreate));
+    TRY(FillWithZeros(*file, size));
+  }
   TRY(io.Rename(temporary, path));
-  TRY(io.SyncDirectory(kJournalDirectory));
-  return file;
+  return io.SyncDirectory(kJournalDirectory);
 }
 
 Status RemoveIfThere(FileIo& io, const std::string& path) {
@@ -48,13 +49,13 @@ Result<JournalFile> MakeJournalFile(FileIo& io, uint64_t number, uint64_t size) 
   const std::string temporary = path + kTemporarySuffix;
   TRY(RemoveIfThere(io, temporary));
   TRY(CheckSpace(io, size));
-  Result<std::shared_ptr<File>> file = MakeUnderName(io, temporary, path, size);
-  if (!file.ok()) {
+  const Status made = MakeUnderName(io, temporary, path, size);
+  if (!made.ok()) {
     // A full disk needs the bytes back now. A failure here is met again at the next attempt.
     (void)io.Remove(temporary);
-    return file.status().WithContext("make " + path);
+    return made.WithContext("make " + path);
   }
-  return JournalFile{number, size, std::move(file).value()};
+  return OpenJournalFile(io, number);
 }
 
 Result<JournalFile> OpenJournalFile(FileIo& io, uint64_t number) {

@@ -61,6 +61,13 @@ Result<std::vector<std::string>> VerifyPack(FileIo& io, PackId pack);
 // there is no pack; the log is removed all the same. May be repeated after a crash in it.
 Status CarryIntoPack(FileIo& io, uint64_t number, uint64_t good_end);
 
+// Replaces frames of a pack that `erases` chooses by frames of zeros of the same length: all other
+// locations stay. The pack is written anew, synced, and put in the old one's place, whose blocks are
+// then free (what a disk keeps of freed blocks is the disk's). Nothing is written when none is
+// chosen; returns how many were.
+using FrameChooser = std::function<bool(const Location& where, ByteView payload)>;
+Result<uint64_t> EraseFrames(FileIo& io, PackId pack, const FrameChooser& erases);
+
 // Writes a bulk pack: blobs only, under staging/ until Finish. Not thread-safe; reading through
 // PackReader works from the first Append on.
 class BulkWriter {

@@ -81,7 +81,10 @@ Result<Bytes> PackReader::ReadPayload(const Location& where) {
     return Status(Code::kCorrupt, PackPath(where.pack) + " at " + std::to_string(where.offset) +
                                       ": " + std::string(why));
   };
-  if (where.length > FrameHeader::kMaxPayload) return short_of("no payload is that long");
+  constexpr uint64_t kMaxOffset = uint64_t{1} << 62;
+  if (where.length > FrameHeader::kMaxPayload || where.offset > kMaxOffset) {
+    return short_of("no frame is there");
+  }
   ASSIGN_OR_RETURN(const std::shared_ptr<File> file, impl_->FileOf(where.pack));
   ASSIGN_OR_RETURN(Bytes payload, file->ReadAt(where.offset + FrameHeader::kSize, where.length));
   if (payload.size() != where.length) return short_of("the file ends within the payload");

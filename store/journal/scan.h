@@ -51,8 +51,8 @@ struct ScanBounds {
 // Scans the frames of `file`, which is `pack`, from `from` (a frame's start) to the end. Frames
 // behind a gap count only when the gap is damage; otherwise the scan stops there: a torn tail.
 //
-// A file whose last frames are damaged looks torn from within. Where a later journal exists, pass
-// the greatest durable_upto of its frames as bounds.durable.
+// A file whose last frames are damaged looks torn from within. ReplayJournals (store/journal/
+// replay.h) scans journals together, so that later ones tell what was durable in earlier ones.
 Result<ScanResult> ScanFrames(File& file, PackId pack, uint64_t from, const FrameVisitor& visit,
                               const ScanBounds& bounds = {});
 

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "store/meta/leveldb_env.h"
+#include "store/meta/log_check.h"
 #include "store/meta/overlay.h"
 
 namespace memoirfs::meta {
@@ -283,6 +284,7 @@ Result<std::unique_ptr<Index>> Index::Open(FileIo& io, const std::string& path) 
   } else if (made.code() != Code::kExists) {
     return made;
   }
+  TRY(CheckLogTails(io, path).WithContext("index"));
   auto impl = std::make_unique<Impl>(io, path);
   TRY(impl->Open(path));
   return std::unique_ptr<Index>(new Index(std::move(impl)));

@@ -32,15 +32,17 @@ std::string HostName() {
 Status Volume::Impl::CheckWritable(const Stream& stream) const {
   if (options_.read_only) return Status(Code::kReadOnly, "the store is open read-only");
   if (journal_->failed()) {
-    return Status(Code::kReadOnly, "an earlier write to the journal failed: the store is "
-                                   "read-only until it is mounted anew");
+    return Status(Code::kReadOnly,
+                  "an earlier write to the journal failed: the store is "
+                  "read-only until it is mounted anew");
   }
   if (!stream.read_only_reason.empty()) return Status(Code::kReadOnly, stream.read_only_reason);
   return {};
 }
 
 // Whether only the suffix need be written. The suffixes behind one whole blob add up to at most its
-// size (a whole one is due when the size passes a power of two), and are no more than a few thousand.
+// size (a whole one is due when the size passes a power of two), and are no more than a few
+// thousand.
 Result<bool> Volume::Impl::MayExtend(const NewObject& object) const {
   if (!object.base || object.suffix_offset == 0) return false;
   const uint64_t size = object.bytes->size();
@@ -105,8 +107,7 @@ Status Volume::Impl::AppendIntent(const Stream& stream, const Intent& intent) {
   const bool removes = intent.kind == Intent::Kind::kCancel;
   const MutexLock lock(commit_mutex_);
   return status_internal::AsStatus(journal_->Append(
-      {&frame, 1},
-      removes ? journal::AppendClass::kReserve : journal::AppendClass::kNormal));
+      {&frame, 1}, removes ? journal::AppendClass::kReserve : journal::AppendClass::kNormal));
 }
 
 // What is constant for this opening of the store stands once in each chain that it changes.

@@ -12,8 +12,8 @@ using meta::InodeRow;
 
 Status DoesNotFit(const Change& change, std::string_view why) {
   return Status(Code::kCorrupt, "a record of " + std::string(OpName(change.op)) + " on inode " +
-                                    std::to_string(change.ino.value) + " does not fit: " +
-                                    std::string(why));
+                                    std::to_string(change.ino.value) +
+                                    " does not fit: " + std::string(why));
 }
 
 // Edits the tree of one stream for one record: rows are read once, changed in memory and written at
@@ -78,7 +78,8 @@ Status TreeEditor::AddEntry(InodeId parent, const std::string& name, InodeId ino
   ASSIGN_OR_RETURN(InodeRow* const row, Row(ino));
   if (!dir->attributes.IsDirectory()) return DoesNotFit(change_, "its parent is no directory");
   const uint32_t type = row->attributes.mode & S_IFMT;
-  batch_.Put(meta::DentryKey(place_.stream, parent, name), meta::DentryRow{ino, cookie, type}.Encode());
+  batch_.Put(meta::DentryKey(place_.stream, parent, name),
+             meta::DentryRow{ino, cookie, type}.Encode());
   batch_.Put(meta::CookieKey(place_.stream, parent, cookie),
              meta::CookieRow{name, ino, type}.Encode());
   AddHistory(parent, name, ino);
@@ -132,8 +133,7 @@ Status TreeEditor::MakeEntry(uint32_t nlink) {
   InodeRow* const row = NewRow(change_.ino);
   row->nlink = nlink;
   Touch(row);
-  return AddEntry(change_.parent, change_.name, change_.ino, change_.cookie,
-                  row->attributes.btime);
+  return AddEntry(change_.parent, change_.name, change_.ino, change_.cookie, row->attributes.btime);
 }
 
 Status TreeEditor::Put() {
@@ -183,8 +183,7 @@ Status TreeEditor::Exchange() {
     Touch(row);
   }
   TRY(AddEntry(change_.new_parent, change_.new_name, change_.ino, change_.cookie, place_.ts));
-  return AddEntry(change_.parent, change_.name, *change_.replaced, change_.other_cookie,
-                  place_.ts);
+  return AddEntry(change_.parent, change_.name, *change_.replaced, change_.other_cookie, place_.ts);
 }
 
 Status TreeEditor::SetAttributes() {
@@ -210,17 +209,27 @@ Status TreeEditor::SetXattr() {
 
 Status TreeEditor::Dispatch() {
   switch (change_.op) {
-    case Op::kGenesis: return Genesis();
-    case Op::kPut: return Put();
-    case Op::kMkdir: return MakeEntry(2);
-    case Op::kSymlink: return MakeEntry(1);
-    case Op::kLink: return Link();
+    case Op::kGenesis:
+      return Genesis();
+    case Op::kPut:
+      return Put();
+    case Op::kMkdir:
+      return MakeEntry(2);
+    case Op::kSymlink:
+      return MakeEntry(1);
+    case Op::kLink:
+      return Link();
     case Op::kUnlink:
-    case Op::kRmdir: return Remove();
-    case Op::kRename: return Rename();
-    case Op::kAttr: return SetAttributes();
-    case Op::kXattr: return SetXattr();
-    default: return {};  // says something about the stream, not about its tree
+    case Op::kRmdir:
+      return Remove();
+    case Op::kRename:
+      return Rename();
+    case Op::kAttr:
+      return SetAttributes();
+    case Op::kXattr:
+      return SetXattr();
+    default:
+      return {};  // says something about the stream, not about its tree
   }
 }
 

@@ -18,8 +18,7 @@ Status CheckXattrName(const std::string& name) {
 }  // namespace
 
 Result<Inode> Volume::Impl::SetAttributes(StreamId stream_id, InodeId ino,
-                                          const Attributes& attributes,
-                                          const chain::Actor& actor) {
+                                          const Attributes& attributes, const chain::Actor& actor) {
   ASSIGN_OR_RETURN(Stream* const stream, FindStream(stream_id));
   const MutexLock lock(stream->mutex);
   ASSIGN_OR_RETURN(Inode inode, InodeOf(stream_id, ino));

@@ -69,8 +69,9 @@ Status Volume::Impl::WriteLine(StreamId stream, const chain::SealedRecord& recor
 // One chain file that cannot be continued must not hold up the others: the stream becomes
 // read-only. Its records stay in the journal and the packs.
 void Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
-  const std::string reason = chain::ChainDirectory(stream_id) + " cannot be continued: " +
-                             why.ToString() + ". Check it with 'memoirfs verify'";
+  const std::string reason = chain::ChainDirectory(stream_id) +
+                             " cannot be continued: " + why.ToString() +
+                             ". Check it with 'memoirfs verify'";
   Log(LogLevel::kError, "volume.segment", reason);
   broken_segments_.insert(stream_id);
   const auto stream = FindStream(stream_id);

@@ -8,8 +8,7 @@ using chain::Op;
 
 Result<Inode> Volume::Impl::CommitContent(StreamId stream_id, InodeId ino, const ContentId& content,
                                           std::span<const NewObject> objects,
-                                          const Attributes& attributes,
-                                          const chain::Actor& actor) {
+                                          const Attributes& attributes, const chain::Actor& actor) {
   ASSIGN_OR_RETURN(Stream* const stream, FindStream(stream_id));
   const MutexLock lock(stream->mutex);
   const auto before = InodeOf(stream_id, ino);

@@ -54,9 +54,13 @@ Result<Intent> Intent::Decode(ByteView payload) {
       intent.actor.pid = static_cast<int32_t>(in.U32());
       intent.actor.comm = in.String();
       break;
-    case Kind::kTruncate: intent.size = in.U64(); break;
-    case Kind::kCancel: break;
-    default: return Status(Code::kCorrupt, "an intent of an unknown kind");
+    case Kind::kTruncate:
+      intent.size = in.U64();
+      break;
+    case Kind::kCancel:
+      break;
+    default:
+      return Status(Code::kCorrupt, "an intent of an unknown kind");
   }
   if (!in.Done()) return Status(Code::kCorrupt, "an intent of the wrong length");
   return intent;

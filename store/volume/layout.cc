@@ -13,7 +13,7 @@ namespace {
 constexpr char kFormatFile[] = "FORMAT";
 constexpr char kMagic[] = "memoirfs-store";
 constexpr int kVersion = 1;
-constexpr std::array kDirectories = {"journal", "packs",   "chains",    kIndexDirectory,
+constexpr std::array kDirectories = {"journal", "packs",      "chains", kIndexDirectory,
                                      "staging", "quarantine", "trash"};
 
 std::string WithChecksum(const std::string& body) {
@@ -54,8 +54,9 @@ Status CreateLayout(FileIo& io) {
 Result<StoreFormat> ReadFormat(FileIo& io) {
   Result<Bytes> text = ReadWholeFile(io, kFormatFile);
   if (text.code() == Code::kNotFound) {
-    return Status(Code::kNotFound, io.root() + " is not a memoirfs store: it has no FORMAT file. "
-                                               "Create one with 'memoirfs init'");
+    return Status(Code::kNotFound, io.root() +
+                                       " is not a memoirfs store: it has no FORMAT file. "
+                                       "Create one with 'memoirfs init'");
   }
   TRY(text);
   const std::string version = ValueOf(*text, kMagic);
@@ -63,8 +64,9 @@ Result<StoreFormat> ReadFormat(FileIo& io) {
   const bool whole =
       checksum_at != std::string::npos && *text == WithChecksum(text->substr(0, checksum_at));
   if (!whole) {
-    return Status(Code::kCorrupt, io.root() + "/FORMAT is damaged: its checksum does not fit. "
-                                              "Restore this file from a copy of the store");
+    return Status(Code::kCorrupt, io.root() +
+                                      "/FORMAT is damaged: its checksum does not fit. "
+                                      "Restore this file from a copy of the store");
   }
   if (version != std::to_string(kVersion)) {
     return Status(Code::kUnknownFormat,
@@ -73,8 +75,10 @@ Result<StoreFormat> ReadFormat(FileIo& io) {
                               io.root(), version, kVersion));
   }
   if (const std::string features = ValueOf(*text, "features"); !features.empty()) {
-    return Status(Code::kUnknownFormat, io.root() + " needs features that this program does not "
-                                                    "have: " + features);
+    return Status(Code::kUnknownFormat, io.root() +
+                                            " needs features that this program does not "
+                                            "have: " +
+                                            features);
   }
   return StoreFormat{ValueOf(*text, "id")};
 }

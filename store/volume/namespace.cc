@@ -116,7 +116,8 @@ Result<Inode> Volume::Impl::Create(StreamId stream_id, InodeId parent, const std
 // Makes the entry of an uncommitted file visible.
 Status Volume::Impl::ShowCreate(const Intent& create) {
   meta::Batch batch;
-  TRY(ApplyChange(*tables_, RecordPlace{create.stream, {}, {}, {}, {}}, PutOfCreate(create), batch));
+  TRY(ApplyChange(*tables_, RecordPlace{create.stream, {}, {}, {}, {}}, PutOfCreate(create),
+                  batch));
   index_->ApplyPending(batch);
   return {};
 }

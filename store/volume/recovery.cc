@@ -55,8 +55,11 @@ Status Recovery::ClearStaging() {
 }
 
 Status Recovery::StartRebuild(const std::string& why) {
-  Warn("volume.index-rebuild", "the index is rebuilt from chains and packs: " + why);
   rebuild_ = true;
+  const bool new_store = logs_.empty() && packs_.empty() && bulks_.empty();
+  if (!new_store) {
+    Warn("volume.index-rebuild", "the index is rebuilt from chains and packs: " + why);
+  }
   v_.tables_.reset();
   v_.index_.reset();
   TRY(meta::DestroyIndex(v_.io_, kIndexDirectory));
@@ -94,9 +97,20 @@ Status Recovery::OpenIndex() {
   return {};
 }
 
-// The last frame of the only journal says that the store was stopped cleanly there.
+// A journal that was prepared and never written to.
+Result<bool> Recovery::IsUnused(uint64_t number) {
+  ASSIGN_OR_RETURN(const auto file, v_.io_.Open(journal::JournalPath(number), OpenMode::kRead));
+  ASSIGN_OR_RETURN(const Bytes start, file->ReadAt(0, journal::FrameHeader::kSize));
+  return start.find_first_not_of('\0') == Bytes::npos;
+}
+
+// The last frame of the journal says that the store was stopped cleanly there.
 Result<bool> Recovery::ContinuesCleanly() {
-  if (rebuild_ || logs_.size() != 1 || logs_.front() != checkpoint_.lsn.journal) return false;
+  if (rebuild_ || logs_.empty() || logs_.front() != checkpoint_.lsn.journal) return false;
+  for (size_t i = 1; i < logs_.size(); ++i) {
+    ASSIGN_OR_RETURN(const bool unused, IsUnused(logs_[i]));
+    if (!unused) return false;
+  }
   const journal::PackId pack{logs_.front(), false};
   ASSIGN_OR_RETURN(const auto file,
                    v_.io_.Open(journal::JournalPath(pack.number), OpenMode::kRead));
@@ -105,9 +119,10 @@ Result<bool> Recovery::ContinuesCleanly() {
   const auto scan = journal::ScanFrames(
       *file, pack, checkpoint_.lsn.offset,
       [&](const journal::FrameHeader& header, const journal::Location&, ByteView payload) {
+        if (header.type == journal::FrameType::kMark) return Status();
         const bool checkpoint = header.type == journal::FrameType::kCheckpoint;
         clean = checkpoint && !payload.empty() && payload.front() == 1;
-        quiet = quiet && (checkpoint || header.type == journal::FrameType::kMark);
+        quiet = quiet && checkpoint;
         return Status();
       });
   if (!scan.ok() || !clean || !quiet || scan->torn_tail || !scan->damage.empty()) return false;
@@ -116,46 +131,46 @@ Result<bool> Recovery::ContinuesCleanly() {
   return true;
 }
 
-Status Recovery::CarryJournal(uint64_t number) {
-  const journal::PackId pack{number, false};
-  journal::ScanResult scan;
-  {
-    ASSIGN_OR_RETURN(const auto file, v_.io_.Open(journal::JournalPath(number), OpenMode::kRead));
-    ASSIGN_OR_RETURN(scan, journal::ScanFrames(*file, pack, 0, [](const auto&, const auto&, auto) {
-                       return Status();
-                     }));
-  }
-  for (const journal::Damage& damage : scan.damage) {
+void Recovery::Report(const journal::JournalFinding& finding) {
+  const std::string path = journal::JournalPath(finding.number);
+  for (const journal::Damage& damage : finding.scan.damage) {
     Log(LogLevel::kError, "volume.journal-damaged",
-        journal::JournalPath(number) + " is damaged at offset " + std::to_string(damage.offset) +
-            ", " + std::to_string(damage.length) + " bytes that had been acknowledged");
+        path + " is damaged at offset " + std::to_string(damage.offset) + ", " +
+            std::to_string(damage.length) + " bytes that had been acknowledged");
   }
-  if (scan.torn_tail) {
-    Warn("volume.torn-tail", journal::JournalPath(number) + " ends in an unfinished write at " +
-                                 std::to_string(scan.good_end) + "; it is kept in quarantine");
+  if (finding.scan.torn_tail) {
+    Warn("volume.torn-tail", path + " ends in an unfinished write at " +
+                                 std::to_string(finding.scan.good_end) +
+                                 "; it is kept in quarantine");
   }
-  last_epoch_ = std::max(last_epoch_, scan.last_epoch);
-  TRY(journal::CarryIntoPack(v_.io_, number, scan.good_end));
-  packs_.insert(number);
-  return {};
+  last_epoch_ = std::max(last_epoch_, finding.scan.last_epoch);
 }
 
 Status Recovery::CarryJournals() {
-  for (const uint64_t number : logs_) TRY(CarryJournal(number));
+  const auto ignore = [](const auto&, const auto&, ByteView) { return Status(); };
+  ASSIGN_OR_RETURN(const auto findings, journal::ReplayJournals(v_.io_, {}, ignore));
+  for (const journal::JournalFinding& finding : findings) Report(finding);
+  TRY(journal::CarryJournals(v_.io_, findings));
+  for (const journal::JournalFinding& finding : findings) {
+    last_number_ = std::max(last_number_, finding.number);
+    if (finding.scan.good_end > 0) packs_.insert(finding.number);
+  }
   logs_.clear();
   return {};
 }
 
 Status Recovery::StartJournal(bool clean) {
-  const uint64_t now_seconds = static_cast<uint64_t>(std::max<Nanos>(v_.clock_.Now(), 0)) / 1'000'000'000;
+  const uint64_t now_seconds =
+      static_cast<uint64_t>(std::max<Nanos>(v_.clock_.Now(), 0)) / 1'000'000'000;
   v_.epoch_ = std::max(last_epoch_ + 1, now_seconds);
   if (clean) {
     const journal::Lsn at{logs_.front(), clean_end_};
-    ASSIGN_OR_RETURN(v_.journal_, journal::Journal::Continue(v_.io_, v_.options_.journal, at,
-                                                             v_.epoch_));
+    ASSIGN_OR_RETURN(v_.journal_,
+                     journal::Journal::Continue(v_.io_, v_.options_.journal, at, v_.epoch_));
     return {};
   }
-  const uint64_t number = packs_.empty() ? 1 : *packs_.rbegin() + 1;
+  // Above every number that was used: a location is never taken for another's.
+  const uint64_t number = std::max(last_number_, packs_.empty() ? 0 : *packs_.rbegin()) + 1;
   ASSIGN_OR_RETURN(v_.journal_,
                    journal::Journal::Create(v_.io_, v_.options_.journal, number, v_.epoch_));
   return {};
@@ -245,16 +260,19 @@ Status Recovery::ReplayFrame(const journal::FrameHeader& header, const journal::
       const StreamId stream(in.U32());
       const Seq seq(in.U64());
       if (!in.ok()) return Status(Code::kCorrupt, "a record frame is too short");
-      if (rebuild_) {
+      if (rebuild_ && creates_.empty() && truncations_.empty()) {
         ASSIGN_OR_RETURN(const auto row, v_.tables_->Stream(stream));
         if (row && seq <= row->seq) return {};  // its segment had it
       }
       return ReplayRecord(in.rest());
     }
-    case journal::FrameType::kIntent: return ReplayIntent(payload);
+    case journal::FrameType::kIntent:
+      return ReplayIntent(payload);
     case journal::FrameType::kState:
     case journal::FrameType::kMark:
-    case journal::FrameType::kCheckpoint: return {};
+    case journal::FrameType::kCheckpoint:
+    case journal::FrameType::kErased:
+      return {};
   }
   return {};
 }
@@ -320,8 +338,12 @@ Status Recovery::ReplayIntent(ByteView payload) {
   ASSIGN_OR_RETURN(const Intent intent, Intent::Decode(payload));
   const IntentKey key{intent.stream, intent.ino};
   switch (intent.kind) {
-    case Intent::Kind::kCreate: creates_.insert_or_assign(key, intent); break;
-    case Intent::Kind::kTruncate: truncations_.insert_or_assign(key, intent); break;
+    case Intent::Kind::kCreate:
+      creates_.insert_or_assign(key, intent);
+      break;
+    case Intent::Kind::kTruncate:
+      truncations_.insert_or_assign(key, intent);
+      break;
     case Intent::Kind::kCancel:
       creates_.erase(key);
       truncations_.erase(key);

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/journal/scan.h"
+#include "store/journal/replay.h"
 #include "store/volume/volume_impl.h"
 
 namespace memoirfs::volume {
@@ -35,9 +35,10 @@ class Recovery {
   Status StartRebuild(const std::string& why);
 
   // The journals.
+  Result<bool> IsUnused(uint64_t number);
   Result<bool> ContinuesCleanly();
   Status CarryJournals();
-  Status CarryJournal(uint64_t number);
+  void Report(const journal::JournalFinding& finding);
   Status StartJournal(bool clean);
 
   // The index.
@@ -65,13 +66,14 @@ class Recovery {
   Status SettleTruncation(Stream& stream, const Intent& intent);
 
   Volume::Impl& v_;
-  std::vector<uint64_t> logs_;   // unsealed journals
-  std::set<uint64_t> packs_;     // sealed or carried ones
+  std::vector<uint64_t> logs_;  // unsealed journals
+  std::set<uint64_t> packs_;    // sealed or carried ones
   std::set<uint64_t> bulks_;
   meta::CheckpointRow checkpoint_;
   bool rebuild_ = false;
   bool rebuilding_chains_ = false;  // the lines come from the segments themselves
   uint64_t last_epoch_ = 0;
+  uint64_t last_number_ = 0;  // of a journal that was carried
   uint64_t clean_end_ = 0;
   std::map<IntentKey, Intent> creates_;
   std::map<IntentKey, Intent> truncations_;

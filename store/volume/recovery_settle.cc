@@ -102,8 +102,8 @@ Status Recovery::SettleTruncation(Stream& stream, const Intent& intent) {
   }
   Attributes attributes = inode->attributes;
   attributes.mtime = attributes.ctime = v_.clock_.Now();
-  return status_internal::AsStatus(v_.CommitContent(stream.id, intent.ino, *content, objects,
-                                                    attributes, intent.actor));
+  return status_internal::AsStatus(
+      v_.CommitContent(stream.id, intent.ino, *content, objects, attributes, intent.actor));
 }
 
 }  // namespace memoirfs::volume

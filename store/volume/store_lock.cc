@@ -59,8 +59,8 @@ Result<StoreLock> StoreLock::Acquire(const std::string& store_path, const std::s
     return Status(Code::kLocked, "the store " + store_path + " is in use by process " +
                                      std::to_string(holder.pid));
   }
-  const std::string text = "pid=" + std::to_string(::getpid()) + "\nboot=" + BootId() +
-                           "\nsocket=" + socket + "\n";
+  const std::string text =
+      "pid=" + std::to_string(::getpid()) + "\nboot=" + BootId() + "\nsocket=" + socket + "\n";
   if (::ftruncate(fd, 0) != 0 ||
       ::pwrite(fd, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
     return Status::FromErrno(errno, "write " + store_path + kLockFile);

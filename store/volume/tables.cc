@@ -63,9 +63,9 @@ Result<bool> Tables::Has(ByteView key) const {
 Result<std::optional<meta::InodeRow>> Tables::VersionAt(StreamId stream, InodeId ino,
                                                         Seq seq) const {
   // Newest first: the first key at or behind this one is the newest that is not newer than `seq`.
-  return Decoded(FirstFrom(index_, meta::VersionPrefix(stream, ino),
-                           meta::VersionKey(stream, ino, seq)),
-                 &meta::InodeRow::Decode);
+  return Decoded(
+      FirstFrom(index_, meta::VersionPrefix(stream, ino), meta::VersionKey(stream, ino, seq)),
+      &meta::InodeRow::Decode);
 }
 
 Result<std::optional<InodeId>> Tables::NameAt(StreamId stream, InodeId parent,

@@ -21,8 +21,7 @@ class Tables {
   Result<std::optional<meta::InodeRow>> Inode(StreamId stream, InodeId ino) const;
   Result<std::optional<meta::DentryRow>> Dentry(StreamId stream, InodeId parent,
                                                 std::string_view name) const;
-  Result<std::optional<ContentId>> Xattr(StreamId stream, InodeId ino,
-                                         std::string_view name) const;
+  Result<std::optional<ContentId>> Xattr(StreamId stream, InodeId ino, std::string_view name) const;
   Result<std::optional<journal::Location>> Location(const Digest& digest) const;
   Result<std::optional<meta::StreamRow>> Stream(StreamId stream) const;
 

@@ -60,7 +60,8 @@ static Result<bool> IsOutsideTheRecord(const Tables& live, StreamId stream, Byte
       ASSIGN_OR_RETURN(const auto inode, live.Inode(stream, ino));
       return inode && inode->seq == Seq();
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 

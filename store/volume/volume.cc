@@ -18,8 +18,9 @@ Status InitStore(FileIo& io, const VolumeOptions& options) {
   const bool only_lock = std::all_of(names.begin(), names.end(),
                                      [](const std::string& name) { return name == "LOCK"; });
   if (!only_lock) {
-    return Status(Code::kNotEmpty, io.root() + " is not empty and not a store: choose another "
-                                               "directory");
+    return Status(Code::kNotEmpty, io.root() +
+                                       " is not empty and not a store: choose another "
+                                       "directory");
   }
   TRY(CreateLayout(io));
   // Opening it once makes the first journal and the index, and shows that it can be opened.
@@ -89,8 +90,9 @@ Result<AgentFacts> Volume::FindAgent(const std::string& name) const {
   for (AgentFacts& agent : impl_->ListAgents()) {
     if (agent.name == name && !agent.removed) return std::move(agent);
   }
-  return Status(Code::kNotFound, "there is no agent '" + name + "'. Add it with 'memoirfs agent "
-                                                                "add'");
+  return Status(Code::kNotFound, "there is no agent '" + name +
+                                     "'. Add it with 'memoirfs agent "
+                                     "add'");
 }
 
 Result<Inode> Volume::GetInode(StreamId stream, InodeId ino) const {
@@ -136,8 +138,7 @@ Result<Inode> Volume::Unlink(StreamId stream, InodeId parent, const std::string&
 }
 Status Volume::RemoveDirectory(StreamId stream, InodeId parent, const std::string& name,
                                const chain::Actor& actor) {
-  return status_internal::AsStatus(
-      impl_->Remove(chain::Op::kRmdir, stream, parent, name, actor));
+  return status_internal::AsStatus(impl_->Remove(chain::Op::kRmdir, stream, parent, name, actor));
 }
 Result<std::optional<Inode>> Volume::Rename(StreamId stream, InodeId parent,
                                             const std::string& name, InodeId new_parent,

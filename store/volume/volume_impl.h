@@ -160,7 +160,14 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Stream* AddStream(StreamId id, const meta::StreamRow& row);
   AgentFacts FactsOf(const Stream& stream) const;
   Status SetRemoved(Stream& stream, bool removed);
+
+  // --- purge.cc ---
   Status Purge(Stream& stream);
+  Result<std::set<Digest>> ObjectsOf(StreamId stream);
+  Result<std::set<Digest>> ObjectsOfOnly(const Stream& stream);
+  Status EraseFromPacks(StreamId stream, const std::set<Digest>& objects);
+  Status DropRows(StreamId stream, const std::set<Digest>& objects);
+  Status RemoveChain(StreamId stream);
 
   // --- committer.cc ---
   struct QueuedLine {

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""A full disk below the store: it is reported, loses nothing that was acknowledged, can be cleaned."""
+
+import errno
+import os
+import subprocess
+import unittest
+
+import harness
+
+DISK = 240 << 20
+
+
+@unittest.skipUnless(harness.is_root(), "needs root to mount a small tmpfs")
+class FullDisk(harness.ProductCase):
+    def setUp(self):
+        super().setUp()
+        self.store = harness.Store()
+        disk = self.store.scratch / "disk"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=700", "memoirfs-test", disk],
+                       check=True)
+        # Run last first: the store is closed before its disk goes.
+        self.addCleanup(self.take_away, disk)
+        self.store.path = disk / "store"
+        self.store.init(harness.AGENT)
+        self.memory = self.store.mount_agent()
+
+    def take_away(self, disk):
+        try:
+            self.store.umount_all()
+        finally:
+            self.store.abort()
+            subprocess.run(["umount", "-l", disk], check=True)
+            self.store.close()
+
+    def save(self, name, data):
+        """Acknowledged when this returns; a write, fsync or close that fails raises."""
+        fd = os.open(self.memory / name, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view):]
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def fill(self, size):
+        """Writes files until the disk is full; returns what was acknowledged."""
+        saved = {}
+        for number in range(DISK // size + 10):
+            data = harness.noise(size, f"fill{number}")
+            try:
+                self.save(f"fill{number}", data)
+            except OSError as error:
+                self.assertIn(error.errno, (errno.ENOSPC, errno.EDQUOT), os.strerror(error.errno))
+                return saved
+            saved[f"fill{number}"] = data
+        self.fail("the disk never got full")
+
+    def check(self, saved):
+        for name, data in saved.items():
+            self.assertTrue(data == (self.memory / name).read_bytes(), f"{name} has other bytes")
+
+    def remount(self):
+        self.store.umount()
+        self.memory = self.store.mount_agent()
+
+    def run_full(self, size):
+        (self.memory / "before").write_bytes(b"saved before")
+        saved = {**self.fill(size), "before": b"saved before"}
+        self.assertGreater(len(saved), 3)
+        self.check(saved)
+        victims = list(saved)[:3]
+        for name in victims:
+            os.unlink(self.memory / name)
+            del saved[name]
+        os.listdir(self.memory)
+        self.remount()
+        self.check(saved)
+        for name in victims:
+            self.assertFalse((self.memory / name).exists())
+        self.store.command("verify")
+
+    def test_full_of_files_of_200_kilobytes(self):
+        self.run_full(200_000)
+
+    def test_full_of_files_of_6_megabytes(self):
+        self.run_full(6 << 20)
+
+    def test_one_file_larger_than_the_disk(self):
+        (self.memory / "before").write_bytes(b"saved before")
+        with self.assertRaises(OSError) as caught:
+            self.save("huge", bytes(1000) + harness.noise(DISK + (10 << 20)))
+        self.assertIn(caught.exception.errno, (errno.ENOSPC, errno.EDQUOT))
+        self.check({"before": b"saved before"})
+        os.unlink(self.memory / "huge")
+        self.remount()
+        self.check({"before": b"saved before"})
+        (self.memory / "after").write_bytes(b"room again")
+        self.check({"after": b"room again"})
+
+    def test_statfs_tells_of_the_disk(self):
+        facts = os.statvfs(self.memory)
+        self.assertLessEqual(facts.f_bavail * facts.f_frsize, DISK)
+        self.assertLessEqual(facts.f_blocks * facts.f_frsize, DISK)
+
+
+class NoDiskAtAll(harness.ProductCase):
+    @unittest.skipUnless(harness.is_root(), "needs root to mount a small tmpfs")
+    def test_init_without_room_says_so(self):
+        store = harness.Store()
+        disk = store.scratch / "disk"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "memoirfs-test", disk], check=True)
+        self.addCleanup(store.close)
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=True)
+        store.path = disk / "store"
+        done = store.command("init", expect=None)
+        self.assertGreater(done.returncode, 0)
+        self.assertIn(b"space", done.stderr.lower())
+
+
+if __name__ == "__main__":
+    harness.main()

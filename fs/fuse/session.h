@@ -13,15 +13,16 @@
 namespace memoirfs::fuse {
 
 struct SessionOptions {
-  std::string mountpoint;        // an existing directory
-  std::string source;            // what /proc/mounts shows first
-  bool allow_other = false;      // other users too; the kernel checks permissions in either case
+  std::string mountpoint;    // an existing directory
+  std::string source;        // what /proc/mounts shows first
+  bool allow_other = false;  // other users too; the kernel checks permissions in either case
   bool read_only = false;
-  unsigned threads = 8;          // at most; 4 to 16 make sense
+  unsigned threads = 8;  // at most; 4 to 16 make sense
 };
 
 // Makes the view that the session serves; `notifier` is the session's.
-using ViewFactory = std::function<Result<std::unique_ptr<vfs::View>>(vfs::KernelNotifier* notifier)>;
+using ViewFactory =
+    std::function<Result<std::unique_ptr<vfs::View>>(vfs::KernelNotifier* notifier)>;
 
 class Session {
  public:

@@ -19,10 +19,10 @@ class Encoder {
   Encoder& U32(uint32_t v);
   Encoder& U64(uint64_t v);
   Encoder& I64(int64_t v) { return U64(static_cast<uint64_t>(v)); }
-  Encoder& Raw(ByteView bytes);          // no length
-  Encoder& String(ByteView bytes);       // 32-bit length, then the bytes
-  Encoder& Hash(const Digest& digest);   // 32 raw bytes
-  Encoder& Content(const ContentId& id); // digest, size, kind: 41 bytes
+  Encoder& Raw(ByteView bytes);           // no length
+  Encoder& String(ByteView bytes);        // 32-bit length, then the bytes
+  Encoder& Hash(const Digest& digest);    // 32 raw bytes
+  Encoder& Content(const ContentId& id);  // digest, size, kind: 41 bytes
 
   const Bytes& bytes() const { return out_; }
   Bytes Take() { return std::move(out_); }

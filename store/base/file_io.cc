@@ -118,10 +118,14 @@ class RealFile final : public File {
 
 int FlagsOf(OpenMode mode) {
   switch (mode) {
-    case OpenMode::kRead: return O_RDONLY;
-    case OpenMode::kReadWrite: return O_RDWR;
-    case OpenMode::kCreate: return O_RDWR | O_CREAT | O_EXCL;
-    case OpenMode::kOpenOrCreate: return O_RDWR | O_CREAT;
+    case OpenMode::kRead:
+      return O_RDONLY;
+    case OpenMode::kReadWrite:
+      return O_RDWR;
+    case OpenMode::kCreate:
+      return O_RDWR | O_CREAT | O_EXCL;
+    case OpenMode::kOpenOrCreate:
+      return O_RDWR | O_CREAT;
   }
   return O_RDONLY;
 }
@@ -252,8 +256,7 @@ Result<Bytes> ReadWholeFile(FileIo& io, const std::string& path) {
 Status WriteFileAtomically(FileIo& io, const std::string& path, ByteView data) {
   const std::string temporary = path + ".tmp";
   {
-    ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
-                     io.Open(temporary, OpenMode::kOpenOrCreate));
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(temporary, OpenMode::kOpenOrCreate));
     TRY(file->Truncate(0));
     TRY(file->WriteAt(0, data));
     TRY(file->Sync());

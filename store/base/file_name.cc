@@ -39,7 +39,8 @@ std::string EscapeInvalidUtf8(std::string_view raw) {
 }
 
 Status CheckFileName(std::string_view name) {
-  if (name.size() > kMaxNameBytes) return Status(Code::kNameTooLong, "a name has at most 255 bytes");
+  if (name.size() > kMaxNameBytes)
+    return Status(Code::kNameTooLong, "a name has at most 255 bytes");
   if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos ||
       name.find('\0') != name.npos) {
     return Status(Code::kInvalidArgument, "not a name of a directory entry");

@@ -14,8 +14,8 @@ namespace memoirfs {
 using Json = nlohmann::json;
 
 // Strict RFC 8259, with what an attacker would use refused: duplicate keys, more than `max_depth`
-// levels, text that is not UTF-8, lone surrogates, trailing text. kInvalidArgument with the byte
-// offset.
+// levels, text that is not UTF-8, a byte order mark, lone surrogates, trailing text.
+// kInvalidArgument with the byte offset, or the key.
 Result<Json> ParseJson(std::string_view text, int max_depth = 64);
 
 // RFC 8785 (JCS) restricted to integers, as Runtime Records use it: kInvalidArgument for a number

@@ -4,6 +4,7 @@
 // ranks that debug builds check: a thread takes locks in rising rank only, so that no cycle of
 // waiting threads can form. See fs/README.md "Locks" for who holds what.
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -34,14 +35,16 @@ namespace memoirfs {
 
 // Taken in rising order. Two locks of one rank are never held together.
 enum class LockRank : uint8_t {
-  kSession = 1,     // the table of mounts and the life of a daemon
-  kFileCommit = 2,  // one commit of one file at a time
-  kFileContent = 3, // a file's buffer: shared for reading, exclusive for writing
-  kStream = 4,      // one change of a stream's namespace and chain at a time
-  kCheckpoint = 5,  // one checkpoint or sealing at a time
-  kJournalSync = 6, // who is the leader of the barrier
-  kJournalAppend = 7,
-  kLeaf = 8,        // tables, caches, queues: nothing is called with one held
+  kSession = 1,      // the table of mounts and the life of a daemon
+  kFileCommit = 2,   // one commit of one file at a time
+  kFileContent = 3,  // a file's buffer: shared for reading, exclusive for writing
+  kCheckpoint = 4,   // one checkpoint or sealing at a time
+  kStreams = 5,      // which streams there are
+  kStream = 6,       // one change of a stream's namespace and chain at a time
+  kCommit = 7,       // appending to the journal and showing it in the index, in one order
+  kJournalSync = 8,  // who is the leader of the barrier
+  kJournalAppend = 9,
+  kLeaf = 10,  // tables, caches, queues: nothing is called with one held
 };
 
 namespace lock_rank_internal {

@@ -95,7 +95,7 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value) : state_(std::in_place_index<1>, std::move(value)) {}  // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<1>, std::move(value)) {}        // NOLINT: implicit
   Result(Status status) : state_(std::in_place_index<0>, std::move(status)) {  // NOLINT: implicit
     if (std::get<0>(state_).ok()) {
       state_.template emplace<0>(Code::kInternal, "a Result was made of a Status that is ok");
@@ -134,10 +134,10 @@ Status AsStatus(const Result<T>& result) {
 #define MEMOIRFS_CONCAT(a, b) MEMOIRFS_CONCAT_INNER(a, b)
 
 // Returns early with the failure of `expr` (a Status or a Result).
-#define TRY(expr)                                                                \
-  do {                                                                           \
-    if (auto try_value_ = (expr); !try_value_.ok())                              \
-      return ::memoirfs::status_internal::AsStatus(try_value_);                  \
+#define TRY(expr)                                               \
+  do {                                                          \
+    if (auto try_value_ = (expr); !try_value_.ok())             \
+      return ::memoirfs::status_internal::AsStatus(try_value_); \
   } while (0)
 
 // Declares or assigns `lhs` from a Result, or returns early with its failure.

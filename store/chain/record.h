@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "store/base/attributes.h"
 #include "store/base/clock.h"
@@ -15,8 +16,27 @@
 namespace memoirfs::chain {
 
 enum class Op : uint8_t {
-  kGenesis, kSession, kPut, kMkdir, kRmdir, kUnlink, kRename, kLink, kSymlink, kAttr, kXattr,
-  kPull, kPush, kSnapshot, kRestore, kRecover, kQuarantine, kRepair, kRetain, kEvent, kCard,
+  kGenesis,
+  kSession,
+  kPut,
+  kMkdir,
+  kRmdir,
+  kUnlink,
+  kRename,
+  kLink,
+  kSymlink,
+  kAttr,
+  kXattr,
+  kPull,
+  kPush,
+  kSnapshot,
+  kRestore,
+  kRecover,
+  kQuarantine,
+  kRepair,
+  kRetain,
+  kEvent,
+  kCard,
 };
 
 std::string_view OpName(Op op);
@@ -59,8 +79,9 @@ struct Change {
   std::optional<ContentId> content;
   std::optional<ContentId> replaced_content;  // what the file contained before, for people
   std::string xattr_name;
-  std::string path;        // for people: the path at that time, within memory/
-  std::string detail;      // for people and events: JSON text of an object, or empty
+  std::string path;    // for people: the path at that time, within memory/
+  std::string detail;  // for people and events: JSON text of an object (canonical when it was
+                       // read back), or empty
   Actor actor;
   friend bool operator==(const Change&, const Change&) = default;
 };
@@ -74,9 +95,9 @@ struct RecordContext {
 };
 
 struct Head {
-  Seq seq;      // of the last record; 0 before the first
-  Digest hash;  // of the last record; zeros before the first
-  Nanos ts = 0; // of the last record: the next is never earlier
+  Seq seq;       // of the last record; 0 before the first
+  Digest hash;   // of the last record; zeros before the first
+  Nanos ts = 0;  // of the last record: the next is never earlier
   friend bool operator==(const Head&, const Head&) = default;
 };
 
@@ -87,10 +108,18 @@ struct SealedRecord {
   std::string line;  // ASCII JSON, without '\n'
 };
 
+// The longest line of a record: what readers may rely on. Only `detail` can come near it.
+inline constexpr size_t kMaxRecordBytes = 1U << 20;
+
+// The subject of a stream's records, as a witness knows it.
+std::string SubjectId(const RecordContext& context);
+
 // Builds the record that follows `head`. `now` is raised to head.ts where it is earlier.
-// kTooLarge when a number is not below 2^53.
-Result<SealedRecord> SealRecord(const RecordContext& context, const Head& head, const Change& change,
-                                Nanos now);
+// kTooLarge when a number is not below 2^53 or the line is longer than kMaxRecordBytes;
+// kInvalidArgument when a string is not UTF-8 or `detail` is not a JSON object of integers, strings
+// and the like with at most 32 levels.
+Result<SealedRecord> SealRecord(const RecordContext& context, const Head& head,
+                                const Change& change, Nanos now);
 
 struct ParsedRecord {
   StreamId stream;

@@ -19,8 +19,9 @@ enum class FrameType : uint8_t {
   kRecord = 3,      // stream (u32), seq (u64), the record's line without '\n'
   kState = 4,       // key (string), value (rest): authoritative state that is not history
   kIntent = 5,      // see store/volume/intent.h
-  kMark = 6,        // nothing: carries durable_upto
+  kMark = 6,        // carries durable_upto; a journal's first one also previous_end (u64)
   kCheckpoint = 7,  // see Checkpoint in store/volume
+  kErased = 8,      // zeros, as long as what was erased on purpose
 };
 
 // A file of frames. Journals and the packs that they become share their numbers, so that a
@@ -45,21 +46,23 @@ struct Lsn {
 
 struct FrameHeader {
   static constexpr size_t kSize = 56;
+  // What every header starts with; the first byte occurs in no UTF-8 text.
+  static constexpr ByteView kMagic{"\xF7MF", 3};
   static constexpr uint64_t kAlignment = 8;  // frames start at multiples of it
   // The longest payload: a commit that may go into the journal, and room for its records.
   static constexpr uint32_t kMaxPayload = 8U << 20;
 
   FrameType type{};
-  uint32_t length = 0;        // payload bytes, without padding
-  uint32_t payload_crc = 0;   // CRC-32C of the payload
-  uint64_t pack = 0;          // PackId::Encode() of the file it was written to
-  uint64_t epoch = 0;         // of the opening of the store that wrote it
-  uint64_t offset = 0;        // of this header in its file
-  Lsn durable_upto;           // known to be synced when this was written
+  uint32_t length = 0;       // payload bytes, without padding
+  uint32_t payload_crc = 0;  // CRC-32C of the payload
+  uint64_t pack = 0;         // PackId::Encode() of the file it was written to
+  uint64_t epoch = 0;        // of the opening of the store that wrote it
+  uint64_t offset = 0;       // of this header in its file
+  Lsn durable_upto;          // known to be synced when this was written
 
   // Header bytes, with a CRC-32C over them.
   Bytes Encode() const;
-  // kCorrupt when it is not a valid header.
+  // kCorrupt when it is not a valid header: size, magic, checksum, type, length.
   static Result<FrameHeader> Decode(ByteView raw);
 
   // Bytes that the frame takes in the file: header, payload, padding.
@@ -82,6 +85,14 @@ struct NewFrame {
   Bytes head;
   ByteView body;
 };
+
+// `offset` within `pack`, as the place that durable marks are compared with.
+inline Lsn PlaceIn(PackId pack, uint64_t offset) { return {pack.Encode(), offset}; }
+
+// The least multiple of FrameHeader::kAlignment that is not below `offset`.
+constexpr uint64_t AlignFrame(uint64_t offset) {
+  return (offset + FrameHeader::kAlignment - 1) & ~(FrameHeader::kAlignment - 1);
+}
 
 NewFrame BlobFrame(const Digest& digest, ByteView bytes);
 NewFrame ExtendFrame(const Digest& whole, const Digest& base, ByteView suffix);

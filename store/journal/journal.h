@@ -63,6 +63,9 @@ class Journal {
   // thread; Append does it itself when it must.
   Status PrepareNext();
 
+  // Leaves the active file as full: what erasing needs, for frames can only be erased from packs.
+  Status Rotate();
+
   Lsn end() const;      // where the next append goes
   Lsn durable() const;  // everything before it is synced
   bool failed() const;  // an earlier write or sync failed: read-only

@@ -20,19 +20,28 @@ namespace memoirfs::journal {
 struct PackedObject {
   Digest digest;
   Location location;  // type kBlob or kExtend
+  friend auto operator<=>(const PackedObject&, const PackedObject&) = default;
 };
 
 struct PackedRecord {
   uint32_t stream = 0;
   uint64_t seq = 0;
   Location location;
+  friend auto operator<=>(const PackedRecord&, const PackedRecord&) = default;
+};
+
+struct ByteRange {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  friend auto operator<=>(const ByteRange&, const ByteRange&) = default;
 };
 
 // What a footer says: the frames of the pack, so that it need not be scanned.
 struct PackContents {
-  std::vector<PackedObject> objects;  // by digest
+  std::vector<PackedObject> objects;  // by digest, then by offset
   std::vector<PackedRecord> records;  // by offset
   std::vector<Location> states;       // by offset
+  std::vector<ByteRange> damaged;     // by offset: no frames there since before the sealing
 };
 
 std::string PackPath(PackId pack);
@@ -41,14 +50,23 @@ std::string PackPath(PackId pack);
 // `*footer_damaged` is set, which may be null).
 Result<PackContents> ReadPackContents(FileIo& io, PackId pack, bool* footer_damaged);
 
-// Checks footer and every frame. Each problem is one line: what, where, expected, found.
+// Checks footer and every frame. Each problem is one line: what, where, expected, found. Ranges
+// that the footer lists as damaged are known already and are no problem of the pack.
 Result<std::vector<std::string>> VerifyPack(FileIo& io, PackId pack);
 
 // Copies the frames of journal `number` before `good_end` (damaged ranges too, as they are) into a
 // pack of the same number, synced before the log is removed. What lies behind them, where it is
 // not zero, is kept as "quarantine/<name>". For recovery: the old file's pages may be marked clean
-// without being on the disk, after a failed sync, so nothing of it is relied on.
+// without being on the disk, after a failed sync, so nothing of it is relied on. With good_end 0
+// there is no pack; the log is removed all the same. May be repeated after a crash in it.
 Status CarryIntoPack(FileIo& io, uint64_t number, uint64_t good_end);
+
+// Replaces frames of a pack that `erases` chooses by frames of zeros of the same length: all other
+// locations stay. The pack is written anew, synced, and put in the old one's place, whose blocks are
+// then free (what a disk keeps of freed blocks is the disk's). Nothing is written when none is
+// chosen; returns how many were.
+using FrameChooser = std::function<bool(const Location& where, ByteView payload)>;
+Result<uint64_t> EraseFrames(FileIo& io, PackId pack, const FrameChooser& erases);
 
 // Writes a bulk pack: blobs only, under staging/ until Finish. Not thread-safe; reading through
 // PackReader works from the first Append on.

@@ -64,6 +64,9 @@ class Index {
   // Flush, then makes LevelDB durable together with one more row.
   Status FlushAndSync(journal::Lsn durable, Bytes key, Bytes value);
 
+  // A read found bytes in LevelDB's files that are not what was written: rebuild it.
+  bool damaged() const;
+
   // Bytes that the overlay holds: for back-pressure and status.
   size_t overlay_bytes() const;
 

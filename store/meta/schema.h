@@ -17,6 +17,25 @@
 
 namespace memoirfs::meta {
 
+// The first byte of every key.
+enum class Table : char {
+  kDentry = 'D',
+  kCookie = 'C',
+  kInode = 'I',
+  kVersion = 'V',
+  kNameHistory = 'H',
+  kXattr = 'X',
+  kOrphan = 'O',
+  kLocation = 'L',
+  kBulk = 'B',
+  kStream = 'S',
+  kCorrupt = 'Q',
+  kCheckpoint = 'M',
+};
+
+// All rows of one stream in a table.
+Bytes TablePrefix(Table table, StreamId stream);
+
 // 'D' stream parent name: what a name in a directory leads to.
 struct DentryRow {
   InodeId ino;
@@ -48,13 +67,15 @@ struct InodeRow {
   uint32_t nlink = 0;
   ContentId content;
   Seq seq;  // of the record that last changed it; 0: not committed yet
+  // Where it was named last: a directory's parent, and the path that records show to people.
+  InodeId parent;
+  std::string name;
   Bytes Encode() const;
   static Result<InodeRow> Decode(ByteView row);
   friend bool operator==(const InodeRow&, const InodeRow&) = default;
 };
 Bytes InodeKey(StreamId stream, InodeId ino);
-Bytes InodePrefix(StreamId stream);
-InodeId InodeOfKey(ByteView key);
+InodeId InodeOfKey(ByteView key);  // of an 'I', 'V' or 'X' key
 Bytes VersionKey(StreamId stream, InodeId ino, Seq seq);
 Bytes VersionPrefix(StreamId stream, InodeId ino);
 Seq SeqOfKey(ByteView key);  // of a 'V' or 'H' key: undoes the complement

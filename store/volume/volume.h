@@ -31,9 +31,9 @@ struct VolumeOptions {
   journal::JournalOptions journal;
   chain::SegmentOptions segments;
   cas::ObjectStoreOptions objects;
-  bool background = true;           // the committer's thread; off in tests that step it themselves
+  bool background = true;  // the committer's thread; off in tests that step it themselves
   uint64_t commit_interval_ms = 1000;
-  bool read_only = false;           // no recovery that writes; every change answers kReadOnly
+  bool read_only = false;  // every change answers kReadOnly (recovery still runs)
 };
 
 struct AgentFacts {
@@ -49,7 +49,8 @@ struct Inode {
   Attributes attributes;
   uint32_t nlink = 0;
   ContentId content;
-  Seq seq;  // of the record that last changed it; 0: created, not committed yet
+  Seq seq;         // of the record that last changed it; 0: created, not committed yet
+  InodeId parent;  // where it was named last
 };
 
 struct Entry {
@@ -84,7 +85,7 @@ struct VolumeFacts {
   std::string read_only_reason;
   journal::Lsn end;
   journal::Lsn durable;
-  uint64_t barriers = 0;         // fdatasync calls on the journal
+  uint64_t barriers = 0;  // fdatasync calls on the journal
   size_t overlay_bytes = 0;
   uint64_t pending_creates = 0;
   std::vector<AgentFacts> agents;
@@ -115,7 +116,7 @@ class Volume {
   // The name is no longer mounted; chain and history stay. With `purge` both go, and the bytes
   // that no other agent refers to. kNotFound.
   Status RemoveAgent(const std::string& name, bool purge);
-  std::vector<AgentFacts> ListAgents() const;             // removed ones too; by name
+  std::vector<AgentFacts> ListAgents() const;                   // removed ones too; by name
   Result<AgentFacts> FindAgent(const std::string& name) const;  // kNotFound for removed ones too
 
   // --- reading the tree -----------------------------------------------------------------------
@@ -189,7 +190,8 @@ class Volume {
   Status RunCommitterOnce();
 
   // --- history --------------------------------------------------------------------------------
-  // Records of a stream in order from `from`, durable ones only.
+  // Records of a stream in order from `from`. Everything appended before the call is made durable
+  // first and is among them.
   using RecordVisitor = std::function<Status(const chain::ParsedRecord&, std::string_view line)>;
   Status ForEachRecord(StreamId stream, Seq from, const RecordVisitor& visit) const;
   // The inode at `path` (within memory/) as record `seq` left it; the newest without `seq`.
@@ -200,7 +202,9 @@ class Volume {
   FileIo& io();
   Clock& clock();
 
+  // For this folder's own files.
   class Impl;
+  Impl& impl() { return *impl_; }
 
  private:
   explicit Volume(std::unique_ptr<Impl> impl);

@@ -1,0 +1,111 @@
+#include <array>
+
+#include "fs/cli/commands.h"
+#include "fs/cli/store_access.h"
+#include "fs/cli/verify_report.h"
+#include "fs/daemon/open_store.h"
+#include "store/base/clock.h"
+#include "store/base/json.h"
+#include "store/base/log.h"
+#include "store/volume/repair.h"
+#include "store/volume/store_lock.h"
+
+namespace memoirfs::cli {
+namespace {
+
+// Where recovery and collection put what is not part of the store proper.
+constexpr std::array<const char*, 3> kLeftoverFolders = {"staging", "quarantine", "trash"};
+
+struct Leftovers {
+  std::string folder;
+  std::vector<std::string> names;
+};
+
+Result<std::vector<Leftovers>> FindLeftovers(FileIo& io) {
+  std::vector<Leftovers> found;
+  for (const char* folder : kLeftoverFolders) {
+    Result<std::vector<std::string>> names = io.List(folder);
+    if (names.code() == Code::kNotFound) continue;
+    TRY(names);
+    if (!names->empty()) found.push_back({folder, std::move(names).value()});
+  }
+  return found;
+}
+
+Json ToJson(const std::vector<Leftovers>& leftovers) {
+  Json json = Json::object();
+  for (const Leftovers& folder : leftovers) json[folder.folder] = folder.names;
+  return json;
+}
+
+void PrintLeftovers(const std::vector<Leftovers>& leftovers, const Output& output) {
+  for (const Leftovers& folder : leftovers) {
+    output.Text("left over in " + folder.folder + "/: " + std::to_string(folder.names.size()) +
+                " file(s), for example " + Printable(folder.names.front()));
+  }
+}
+
+Status CheckNotServed(const std::string& store) {
+  ASSIGN_OR_RETURN(const bool served, IsServed(store));
+  if (!served) return {};
+  return Status(Code::kLocked,
+                "a daemon serves this store. Unmount all of its mounts first, or "
+                "run 'memoirfs verify', which works beside it");
+}
+
+int Examine(const std::string& store, const Output& output) {
+  const auto find = [&]() -> Result<std::vector<Leftovers>> {
+    TRY(CheckNotServed(store));
+    ASSIGN_OR_RETURN(const auto io, OpenRealIo(store));
+    return FindLeftovers(*io);
+  };
+  const Result<std::vector<Leftovers>> leftovers = find();
+  if (!leftovers.ok()) return output.Fail("fsck", leftovers.status());
+  const daemon::Request request{.operation = daemon::Operation::kVerify};
+  const Result<std::string> report = Ask(store, request, Access::kRead);
+  if (!report.ok()) return output.Fail("fsck", report.status());
+  PrintLeftovers(*leftovers, output);
+  Json json = Json::parse(*report);
+  json["leftovers"] = ToJson(*leftovers);
+  return PrintVerifyReport(json.dump(), output);
+}
+
+Result<volume::RepairReport> RepairUnderLock(const std::string& store) {
+  TRY(CheckNotServed(store));
+  ASSIGN_OR_RETURN(const auto lock, volume::StoreLock::Acquire(store, ""));
+  ASSIGN_OR_RETURN(const auto io, OpenRealIo(store));
+  return volume::RepairStore(*io, Clock::Real());
+}
+
+int Repair(const std::string& store, const Output& output) {
+  const Result<volume::RepairReport> report = RepairUnderLock(store);
+  if (!report.ok()) return output.Fail("fsck", report.status());
+  output.Json(Json{{"index_rebuilt", report->index_rebuilt},
+                   {"records", report->records},
+                   {"notes", report->notes}}
+                  .dump());
+  for (const std::string& note : report->notes) output.Text(Printable(note));
+  output.Text(std::string(report->index_rebuilt ? "Rebuilt the index from " : "Went through ") +
+              std::to_string(report->records) + " record(s)");
+  return kSuccess;
+}
+
+int Run(bool repair, const Invocation& invocation, const Output& output) {
+  const Result<std::string> store = invocation.StorePath();
+  if (!store.ok()) return output.Fail("fsck", store.status());
+  SetLogLevel(LogLevel::kWarn);
+  return repair ? Repair(*store, output) : Examine(*store, output);
+}
+
+}  // namespace
+
+void AddFsck(CLI::App& app, Invocation& invocation) {
+  const auto repair = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("fsck", "Examine, or repair, a store that is not mounted");
+  command->add_flag("--repair", *repair, "Rebuild the index, adopt or put aside what is left over");
+  command->callback([&invocation, repair] {
+    invocation.run = [repair](const Invocation& i, const Output& o) { return Run(*repair, i, o); };
+  });
+}
+
+}  // namespace memoirfs::cli

@@ -1,0 +1,100 @@
+#include "fs/cli/commands.h"
+#include "fs/cli/store_access.h"
+#include "store/base/json.h"
+#include "store/chain/record.h"
+
+namespace memoirfs::cli {
+namespace {
+
+constexpr uint64_t kDefaultLimit = 50;
+
+struct Options {
+  std::string agent;
+  std::string path;
+  uint64_t limit = kDefaultLimit;
+  uint64_t since_seq = 0;
+};
+
+using Row = std::vector<std::string>;
+
+std::string Who(const chain::Actor& actor) {
+  if (actor.pid == 0) return "uid " + std::to_string(actor.uid);
+  return Printable(actor.comm) + "[" + std::to_string(actor.pid) + "] uid " +
+         std::to_string(actor.uid);
+}
+
+std::string PathOf(const chain::Change& change) {
+  std::string path = Printable(change.path);
+  if (change.op == chain::Op::kRename) path += " -> " + Printable(change.new_name);
+  return path;
+}
+
+Row RowOf(const chain::ParsedRecord& record) {
+  const chain::Change& change = record.change;
+  // Seconds are enough for people; --json has all nine digits.
+  return {record.agent,
+          std::to_string(record.seq.value),
+          record.ts_text.substr(0, 19) + "Z",
+          std::string(chain::OpName(change.op)),
+          PathOf(change),
+          change.content ? HumanBytes(change.content->size) : "",
+          Who(change.actor)};
+}
+
+// Prints each record as it comes with --json, and keeps rows for a table otherwise.
+class LogSink final : public ConsoleSink {
+ public:
+  explicit LogSink(const Output& output) : output_(output) {}
+
+  Status Item(const std::string& json) override {
+    ASSIGN_OR_RETURN(const Json item, ParseJson(json));
+    const std::string line = item.value("line", std::string());
+    output_.Json(line);
+    if (output_.json()) return {};
+    ASSIGN_OR_RETURN(const chain::ParsedRecord record, chain::ParseRecord(line));
+    rows_.push_back(RowOf(record));
+    return {};
+  }
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  const Output& output_;
+  std::vector<Row> rows_ = {{"AGENT", "SEQ", "TIME", "OP", "PATH", "SIZE", "WHO"}};
+};
+
+int Run(const Options& options, const Invocation& invocation, const Output& output) {
+  LogSink sink(output);
+  const auto ask = [&]() -> Status {
+    ASSIGN_OR_RETURN(const std::string store, invocation.StorePath());
+    daemon::Request request{.operation = daemon::Operation::kLog};
+    if (!options.agent.empty()) request.agent = options.agent;
+    request.path = options.path;
+    request.limit = options.limit;
+    request.since_seq = options.since_seq;
+    return Ask(store, request, Access::kRead, sink).status();
+  };
+  if (const Status status = ask(); !status.ok()) return output.Fail("log", status);
+  if (sink.rows().size() > 1) output.Table(sink.rows());
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddLog(CLI::App& app, Invocation& invocation) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("log", "Show the chain: what changed, when, by whom");
+  command->add_option("AGENT", options->agent, "Only this agent's chain");
+  command->add_option("PATH", options->path, "Only this file, or what is below this directory");
+  command->add_option("--limit", options->limit, "The newest N records; 0: all")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--since-seq", options->since_seq, "Only records after number N")
+      ->type_name("N");
+  command->callback([&invocation, options] {
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Run(*options, i, o);
+    };
+  });
+}
+
+}  // namespace memoirfs::cli

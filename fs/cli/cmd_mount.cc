@@ -1,0 +1,136 @@
+#include <sys/stat.h>
+
+#include "fs/cli/commands.h"
+#include "fs/cli/store_access.h"
+#include "fs/daemon/control_client.h"
+#include "fs/daemon/daemon.h"
+#include "fs/daemon/daemonize.h"
+#include "fs/daemon/mountinfo.h"
+#include "fs/daemon/mountpoint.h"
+#include "store/base/json.h"
+
+namespace memoirfs::cli {
+namespace {
+
+struct Options {
+  std::string mountpoint;
+  std::string agent;
+  bool foreground = false;
+  bool allow_other = false;
+  bool read_only = false;
+};
+
+daemon::Request RequestOf(const Options& options, const std::string& mountpoint) {
+  daemon::Request request{.operation = daemon::Operation::kMount};
+  request.mountpoint = mountpoint;
+  if (!options.agent.empty()) request.agent = options.agent;
+  request.allow_other = options.allow_other;
+  request.read_only = options.read_only;
+  return request;
+}
+
+// The daemon's main program.
+int Serve(const std::string& store, daemon::ReadySignal ready) {
+  daemon::DaemonOptions options;
+  options.store = store;
+  auto started = daemon::Daemon::Start(options);
+  if (!started.ok()) {
+    ready.Failed(started.status());
+    return kFailure;
+  }
+  ready.Ready();
+  return (*started)->Run().ok() ? kSuccess : kFailure;
+}
+
+// Asks the daemon that holds the store; starts one first where none does.
+Status MountByDaemon(const std::string& store, const daemon::Request& request) {
+  ConsoleSink sink;
+  return Patiently([&]() -> Status {
+    ASSIGN_OR_RETURN(const bool served, IsServed(store));
+    if (!served) {
+      TRY(daemon::RunAsDaemon(
+          [&](daemon::ReadySignal ready) { return Serve(store, std::move(ready)); }));
+    }
+    return daemon::AskDaemon(store, request, sink).status();
+  });
+}
+
+// The mount is there, and it answers.
+Status CheckAnswers(const std::string& mountpoint) {
+  ASSIGN_OR_RETURN(const auto mounted, daemon::FindMount(mountpoint));
+  if (!mounted || mounted->type != daemon::kFileSystemType) {
+    return Status(Code::kInternal, "nothing is mounted at " + mountpoint +
+                                       " after all. Is it in another mount namespace?");
+  }
+  struct stat st {};
+  if (::stat(mountpoint.c_str(), &st) == 0) return {};
+  return Status::FromErrno(errno, "the mount at " + mountpoint + " does not answer");
+}
+
+Status MountInForeground(const std::string& store, const Options& options,
+                         const std::string& mountpoint, const Output& output) {
+  daemon::DaemonOptions daemon_options;
+  daemon_options.store = store;
+  daemon_options.log_to_file = false;
+  ASSIGN_OR_RETURN(const auto served,
+                   Patiently([&] { return daemon::Daemon::Start(daemon_options); }));
+  daemon::MountRequest request;
+  request.mountpoint = mountpoint;
+  if (!options.agent.empty()) request.agent = options.agent;
+  request.read_only = options.read_only;
+  request.allow_other = options.allow_other;
+  TRY(served->Mount(request));
+  output.Text("Mounted at " + mountpoint + "; Ctrl-C unmounts");
+  std::fflush(stdout);
+  return served->Run();
+}
+
+Status MountStore(const std::string& store, const Options& options, const std::string& mountpoint,
+                  const Output& output) {
+  TRY(daemon::CheckStoreExists(store));
+  TRY(daemon::PrepareMountpoint(mountpoint, store));
+  if (options.foreground) {
+    ASSIGN_OR_RETURN(const bool served, IsServed(store));
+    if (served) {
+      return Status(Code::kBusy,
+                    "a daemon serves this store already. Leave --foreground out: it then serves "
+                    "this mount too");
+    }
+    return MountInForeground(store, options, mountpoint, output);
+  }
+  TRY(MountByDaemon(store, RequestOf(options, mountpoint)));
+  TRY(CheckAnswers(mountpoint));
+  output.Json(Json{{"mountpoint", mountpoint}, {"store", store}}.dump());
+  output.Text("Mounted at " + mountpoint);
+  return {};
+}
+
+int Run(const Options& options, const Invocation& invocation, const Output& output) {
+  const auto mount = [&]() -> Status {
+    ASSIGN_OR_RETURN(const std::string store, invocation.StorePath());
+    ASSIGN_OR_RETURN(const std::string mountpoint, daemon::ResolveMountpoint(options.mountpoint));
+    return MountStore(store, options, mountpoint, output);
+  };
+  const Status status = mount();
+  return status.ok() ? kSuccess : output.Fail("mount", status);
+}
+
+}  // namespace
+
+void AddMount(CLI::App& app, Invocation& invocation) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("mount", "Mount agents' memory at a directory");
+  command->add_option("MOUNTPOINT", options->mountpoint, "An empty directory")->required();
+  command->add_option("--agent", options->agent, "Show only this agent's memory")
+      ->type_name("NAME");
+  command->add_flag("--foreground", options->foreground, "Stay in the foreground, log to stderr");
+  command->add_flag("--allow-other", options->allow_other, "Let other users reach the mount");
+  command->add_flag("--read-only", options->read_only, "Refuse every change");
+  command->callback([&invocation, options] {
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Run(*options, i, o);
+    };
+  });
+}
+
+}  // namespace memoirfs::cli

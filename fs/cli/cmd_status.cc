@@ -1,0 +1,96 @@
+#include "fs/cli/commands.h"
+#include "fs/cli/store_access.h"
+#include "store/base/json.h"
+
+namespace memoirfs::cli {
+namespace {
+
+std::string Text(const Json& json, const char* key) {
+  return Printable(json.value(key, std::string()));
+}
+
+void PrintHealth(const Json& status, const Output& output) {
+  const bool read_only = status.value("read_only", false);
+  const std::string reason = Text(status, "read_only_reason");
+  if (read_only) output.Text(output.Paint(Colour::kRed, "read-only  ") + reason);
+  const auto corrupt = status.value("corrupt_objects", uint64_t{0});
+  if (corrupt == 0) {
+    output.Text("corrupt    nothing known; 'memoirfs verify' reads everything");
+    return;
+  }
+  output.Text(output.Paint(Colour::kRed, "corrupt    ") + std::to_string(corrupt) + " object(s)");
+  for (const Json& object : status.value("corrupt", Json::array())) {
+    output.Text("           " + Text(object, "digest") + "  " + Text(object, "why"));
+  }
+}
+
+void PrintMounts(const Json& status, const Output& output) {
+  std::vector<std::vector<std::string>> rows = {{"MOUNTPOINT", "AGENT", ""}};
+  for (const Json& mount : status.at("mounts")) {
+    const Json& agent = mount.at("agent");
+    rows.push_back({Text(mount, "mountpoint"),
+                    agent.is_string() ? agent.get<std::string>() : "(all)",
+                    mount.value("read_only", false) ? "read-only" : ""});
+  }
+  if (rows.size() == 1) return;
+  output.Text("");
+  output.Table(rows);
+}
+
+void PrintAgents(const Json& status, const Output& output) {
+  std::vector<std::vector<std::string>> rows = {{"AGENT", "RECORDS", "HEAD", "LAST CHANGE", ""}};
+  for (const Json& agent : status.at("agents")) {
+    rows.push_back({Text(agent, "name"), std::to_string(agent.at("seq").get<uint64_t>()),
+                    Text(agent, "hash").substr(0, 16), Text(agent, "ts"),
+                    agent.value("removed", false) ? "removed" : ""});
+  }
+  if (rows.size() == 1) return;
+  output.Text("");
+  output.Table(rows);
+}
+
+void Print(const Json& status, const Output& output) {
+  output.Text("store      " + Text(status, "store") + "  (" + Text(status, "store_id") + ")");
+  const bool served = status.at("pid").is_number();
+  output.Text("daemon     " +
+              (served ? "pid " + std::to_string(status["pid"].get<int>()) : "none; not mounted"));
+  output.Text("anchored   " + Text(status, "anchored"));
+  if (served) {
+    output.Text("unsaved    " + HumanBytes(status.value("dirty_bytes", uint64_t{0})) + " in " +
+                std::to_string(status.value("open_files", uint64_t{0})) + " open file(s)");
+  }
+  if (status.contains("space")) {
+    output.Text("space      " + HumanBytes(status["space"].value("available_bytes", uint64_t{0})) +
+                " available");
+  }
+  PrintHealth(status, output);
+  PrintMounts(status, output);
+  PrintAgents(status, output);
+}
+
+int Run(const std::string& agent, const Invocation& invocation, const Output& output) {
+  const auto ask = [&]() -> Result<std::string> {
+    ASSIGN_OR_RETURN(const std::string store, invocation.StorePath());
+    daemon::Request request{.operation = daemon::Operation::kStatus};
+    if (!agent.empty()) request.agent = agent;
+    return Ask(store, request, Access::kRead);
+  };
+  const Result<std::string> status = ask();
+  if (!status.ok()) return output.Fail("status", status.status());
+  output.Json(*status);
+  if (!output.json()) Print(Json::parse(*status), output);
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddStatus(CLI::App& app, Invocation& invocation) {
+  const auto agent = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("status", "Show the store's state");
+  command->add_option("--agent", *agent, "Only what this agent may see")->type_name("NAME");
+  command->callback([&invocation, agent] {
+    invocation.run = [agent](const Invocation& i, const Output& o) { return Run(*agent, i, o); };
+  });
+}
+
+}  // namespace memoirfs::cli

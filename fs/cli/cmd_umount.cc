@@ -1,0 +1,99 @@
+#include <chrono>
+#include <thread>
+
+#include "fs/cli/commands.h"
+#include "fs/cli/store_access.h"
+#include "fs/daemon/control_client.h"
+#include "fs/daemon/mountinfo.h"
+#include "fs/daemon/mountpoint.h"
+#include "store/base/json.h"
+#include "store/volume/store_lock.h"
+
+namespace memoirfs::cli {
+namespace {
+
+constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::milliseconds kPollInterval{20};
+
+struct Options {
+  std::string mountpoint;
+  bool lazy = false;
+};
+
+// Which store is mounted there: what the mount itself names, unless the user did.
+Result<std::string> StoreOf(const std::string& mountpoint, const Invocation& invocation) {
+  ASSIGN_OR_RETURN(const auto mounted, daemon::FindMount(mountpoint));
+  if (!mounted || mounted->type != daemon::kFileSystemType) {
+    return Status(Code::kNotFound, "no memory is mounted at " + mountpoint);
+  }
+  if (!invocation.store.empty()) return invocation.StorePath();
+  return mounted->source;
+}
+
+// True once `done` says so; false when patience ran out.
+Result<bool> WaitUntil(const std::function<Result<bool>()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (std::chrono::steady_clock::now() < deadline) {
+    ASSIGN_OR_RETURN(const bool is_done, done());
+    if (is_done) return true;
+    std::this_thread::sleep_for(kPollInterval);
+  }
+  return false;
+}
+
+Status WaitUntilGone(const std::string& mountpoint) {
+  ASSIGN_OR_RETURN(const bool gone, WaitUntil([&]() -> Result<bool> {
+                     ASSIGN_OR_RETURN(const auto mounted, daemon::FindMount(mountpoint));
+                     return !mounted || mounted->type != daemon::kFileSystemType;
+                   }));
+  return gone ? Status() : Status(Code::kBusy, mountpoint + " is still mounted");
+}
+
+Status WaitUntilReleased(const std::string& store) {
+  ASSIGN_OR_RETURN(const bool free, WaitUntil([&]() -> Result<bool> {
+                     ASSIGN_OR_RETURN(const auto holder, volume::StoreLock::Holder(store));
+                     return !holder.has_value();
+                   }));
+  return free ? Status()
+              : Status(Code::kBusy, "unmounted, but the daemon is still at work on " + store);
+}
+
+Status Umount(const Options& options, const std::string& mountpoint, const Invocation& invocation) {
+  ASSIGN_OR_RETURN(const std::string store, StoreOf(mountpoint, invocation));
+  if (daemon::IsDeadMount(mountpoint)) return daemon::DetachMount(mountpoint);
+  daemon::Request request{.operation = daemon::Operation::kUmount};
+  request.mountpoint = mountpoint;
+  request.lazy = options.lazy;
+  ConsoleSink sink;
+  ASSIGN_OR_RETURN(const std::string answer, daemon::AskDaemon(store, request, sink));
+  TRY(WaitUntilGone(mountpoint));
+  ASSIGN_OR_RETURN(const Json result, ParseJson(answer));
+  return result.value("last", false) ? WaitUntilReleased(store) : Status();
+}
+
+int Run(const Options& options, const Invocation& invocation, const Output& output) {
+  const Result<std::string> mountpoint = daemon::ResolveMountpoint(options.mountpoint);
+  if (!mountpoint.ok()) return output.Fail("umount", mountpoint.status());
+  const Status status = Umount(options, *mountpoint, invocation);
+  if (!status.ok()) return output.Fail("umount", status);
+  output.Json(Json{{"mountpoint", *mountpoint}}.dump());
+  output.Text("Unmounted " + *mountpoint);
+  return kSuccess;
+}
+
+}  // namespace
+
+void AddUmount(CLI::App& app, Invocation& invocation) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("umount", "Save everything, unmount, and wait until the mount is gone");
+  command->add_option("MOUNTPOINT", options->mountpoint, "Where it is mounted")->required();
+  command->add_flag("--lazy", options->lazy, "Also when files are open there");
+  command->callback([&invocation, options] {
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Run(*options, i, o);
+    };
+  });
+}
+
+}  // namespace memoirfs::cli

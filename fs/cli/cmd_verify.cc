@@ -1,0 +1,45 @@
+#include "fs/cli/commands.h"
+#include "fs/cli/store_access.h"
+#include "fs/cli/verify_report.h"
+
+namespace memoirfs::cli {
+namespace {
+
+struct Options {
+  std::string agent;
+  std::string level = "objects";
+};
+
+int Run(const Options& options, const Invocation& invocation, const Output& output) {
+  const auto verify = [&]() -> Result<std::string> {
+    ASSIGN_OR_RETURN(const std::string store, invocation.StorePath());
+    daemon::Request request{.operation = daemon::Operation::kVerify};
+    if (!options.agent.empty()) request.agent = options.agent;
+    ASSIGN_OR_RETURN(request.level, daemon::LevelOfName(options.level));
+    return Ask(store, request, Access::kRead);
+  };
+  const Result<std::string> report = verify();
+  if (!report.ok()) return output.Fail("verify", report.status());
+  return PrintVerifyReport(*report, output);
+}
+
+}  // namespace
+
+void AddVerify(CLI::App& app, Invocation& invocation) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("verify", "Check chains, index and every stored byte");
+  command->add_option("--agent", options->agent, "Only this agent")->type_name("NAME");
+  command
+      ->add_option("--level", options->level,
+                   "How much: heads, chains, index or objects; each includes those before it")
+      ->check(CLI::IsMember({"heads", "chains", "index", "objects"}))
+      ->type_name("LEVEL")
+      ->capture_default_str();
+  command->callback([&invocation, options] {
+    invocation.run = [options](const Invocation& i, const Output& o) {
+      return Run(*options, i, o);
+    };
+  });
+}
+
+}  // namespace memoirfs::cli

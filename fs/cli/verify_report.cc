@@ -1,0 +1,45 @@
+#include "fs/cli/verify_report.h"
+
+#include <fmt/format.h>
+
+#include "store/base/json.h"
+
+namespace memoirfs::cli {
+namespace {
+
+std::string Text(const Json& json, const char* key) {
+  return Printable(json.value(key, std::string()));
+}
+
+void PrintProblem(const Json& problem, const Output& output) {
+  output.Text(output.Paint(Colour::kRed, "BROKEN  ") + Text(problem, "what") + ": " +
+              Text(problem, "where"));
+  output.Text("        expected  " + Text(problem, "expected"));
+  output.Text("        found     " + Text(problem, "found"));
+}
+
+}  // namespace
+
+int PrintVerifyReport(const std::string& report, const Output& output) {
+  output.Json(report);
+  const Json json = Json::parse(report);
+  const Json& problems = json.at("problems");
+  const std::string verdict = json.at("verdict");
+  for (const Json& problem : problems) PrintProblem(problem, output);
+  const std::string counted = fmt::format(
+      "{} chain(s), {} record(s), {} object(s), {}, {} pack(s), level {}",
+      json.value("streams", 0ULL), json.value("records", 0ULL), json.value("objects", 0ULL),
+      HumanBytes(json.value("bytes", uint64_t{0})), json.value("packs", 0ULL), Text(json, "level"));
+  if (verdict == "intact") {
+    output.Text(output.Paint(Colour::kGreen, "OK      ") + counted);
+    return kSuccess;
+  }
+  if (verdict == "empty") {
+    output.Text("nothing to verify: no agent has a record yet");
+    return kNothing;
+  }
+  output.Text(fmt::format("{} problem(s) in {}", problems.size(), counted));
+  return kFailure;
+}
+
+}  // namespace memoirfs::cli

@@ -1,0 +1,90 @@
+#include "fs/daemon/daemonize.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "fs/daemon/request.h"
+
+namespace memoirfs::daemon {
+namespace {
+
+constexpr std::string_view kReady = "ready";
+
+void Send(const UniqueFd& pipe, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(pipe.get(), text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // the parent is gone: nobody to tell
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+std::string ReadAll(const UniqueFd& pipe) {
+  std::string text;
+  std::array<char, 4096> piece{};
+  while (true) {
+    const ssize_t n = ::read(pipe.get(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(piece.data(), static_cast<size_t>(n));
+  }
+}
+
+void LetGoOfTerminal() {
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null.get(), fd);
+}
+
+[[noreturn]] void BecomeDaemon(UniqueFd pipe, const std::function<int(ReadySignal)>& child) {
+  ::setsid();
+  ::umask(077);
+  if (::chdir("/") != 0) std::_Exit(1);  // no mount is held busy by where it was started
+  // exit() and not _Exit(): sanitizers and coverage report at exit.
+  std::exit(child(ReadySignal(std::move(pipe))));  // NOLINT(concurrency-mt-unsafe)
+}
+
+}  // namespace
+
+void ReadySignal::Ready() {
+  if (!pipe_.valid()) return;
+  LetGoOfTerminal();
+  Send(pipe_, kReady);
+  pipe_.Reset();
+}
+
+void ReadySignal::Failed(const Status& status) {
+  if (!pipe_.valid()) return;
+  Send(pipe_, EncodeReply({.kind = Reply::Kind::kError, .error = status}));
+  pipe_.Reset();
+}
+
+Status RunAsDaemon(const std::function<int(ReadySignal)>& child) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Status::FromErrno(errno, "make a pipe");
+  UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  std::fflush(nullptr);  // or the child would write what is buffered once more
+  const pid_t pid = ::fork();
+  if (pid < 0) return Status::FromErrno(errno, "start the daemon");
+  if (pid == 0) {
+    read_end.Reset();
+    BecomeDaemon(std::move(write_end), child);
+  }
+  write_end.Reset();
+  const std::string said = ReadAll(read_end);
+  if (said == kReady) return {};
+  int result = 0;
+  while (::waitpid(pid, &result, 0) < 0 && errno == EINTR) {
+  }
+  if (Result<Reply> reply = DecodeReply(said); reply.ok() && !reply->error.ok()) {
+    return reply->error;
+  }
+  return Status(Code::kInternal, "the daemon ended before it was ready");
+}
+
+}  // namespace memoirfs::daemon

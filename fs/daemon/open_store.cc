@@ -1,0 +1,114 @@
+#include "fs/daemon/open_store.h"
+
+#include <sys/stat.h>
+
+#include "fs/daemon/paths.h"
+#include "store/base/clock.h"
+#include "store/base/log.h"
+#include "store/volume/layout.h"
+
+namespace memoirfs::daemon {
+namespace {
+
+constexpr off_t kMaxLogBytes = 8 << 20;
+
+// One old log is kept.
+Status StartLogFile(const std::string& state_directory) {
+  const std::string path = state_directory + "/daemon.log";
+  struct stat st {};
+  if (::lstat(path.c_str(), &st) == 0 && st.st_size > kMaxLogBytes) {
+    if (::rename(path.c_str(), (path + ".1").c_str()) != 0) {
+      return Status::FromErrno(errno, "rename " + path);
+    }
+  }
+  return LogToFile(path);
+}
+
+}  // namespace
+Status CheckStoreExists(const std::string& path) {
+  struct stat st {};
+  if (::lstat((path + "/FORMAT").c_str(), &st) == 0) return {};
+  const int err = errno;
+  if (err != ENOENT && err != ENOTDIR) return Status::FromErrno(err, "look into the store " + path);
+  return Status(Code::kNotFound, "there is no store at " + path + ". Make one with: memoirfs init" +
+                                     " --store " + path);
+}
+
+OpenedStore::OpenedStore(std::string path, volume::StoreLock lock)
+    : path_(std::move(path)), lock_(std::move(lock)) {}
+
+Result<std::unique_ptr<OpenedStore>> OpenedStore::Open(const std::string& path,
+                                                       const OpenOptions& options) {
+  TRY(CheckStoreExists(path));
+  ASSIGN_OR_RETURN(volume::StoreLock lock, volume::StoreLock::Acquire(path, options.socket));
+  std::unique_ptr<OpenedStore> store(new OpenedStore(path, std::move(lock)));
+  ASSIGN_OR_RETURN(store->io_, OpenRealIo(path));
+  TRY(store->PrepareState(options.log_to_file));
+  TRY(store->OpenVolume(options.read_only));
+  TRY(store->CheckAnchors());
+  return store;
+}
+
+OpenedStore::~OpenedStore() {
+  if (volume_ == nullptr) return;
+  const Status status = UpdateAnchors();
+  if (!status.ok()) Log(LogLevel::kError, "daemon.anchor", status.ToString());
+}
+
+Status OpenedStore::PrepareState(bool log_to_file) {
+  ASSIGN_OR_RETURN(const volume::StoreFormat format, volume::ReadFormat(*io_));
+  Result<std::string> directory = StateDirectory(format.store_id, path_);
+  if (!directory.ok()) {
+    // A container may have no place of its own to keep state in: it has no anchors then.
+    Log(LogLevel::kWarn, "daemon.no-state", directory.status().ToString());
+    return {};
+  }
+  state_directory_ = std::move(directory).value();
+  // Before the volume is opened: what its recovery has to say belongs into the log.
+  return log_to_file ? StartLogFile(state_directory_) : Status();
+}
+
+Status OpenedStore::OpenVolume(bool read_only) {
+  volume::VolumeOptions options;
+  options.read_only = read_only;
+  options.background = !read_only;
+  volume_.reset();  // two volumes of one store at a time would be two writers
+  ASSIGN_OR_RETURN(volume_, volume::Volume::Open(*io_, Clock::Real(), options));
+  read_only_ = read_only;
+  return {};
+}
+
+Status OpenedStore::CheckAnchors() {
+  if (state_directory_.empty()) return {};
+  ASSIGN_OR_RETURN(Anchors anchors, Anchors::Load(state_directory_));
+  ASSIGN_OR_RETURN(rollback_, anchors.Check(*volume_));
+  {
+    const MutexLock lock(anchors_mutex_);
+    anchors_ = std::move(anchors);
+  }
+  if (rollback_.empty()) return {};
+  Log(LogLevel::kError, "daemon.rollback", rollback_reason());
+  return read_only_ ? Status() : OpenVolume(true);
+}
+
+std::string OpenedStore::rollback_reason() const {
+  if (rollback_.empty()) return "";
+  const volume::VerifyProblem& first = rollback_.front();
+  return "the store is not what it was: " + first.where +
+         ": known outside the store: " + first.expected + "; found: " + first.found +
+         ". If an older state was put back on " + "purpose, move " + state_directory_ +
+         "/heads.json away";
+}
+
+bool OpenedStore::anchored() const {
+  const MutexLock lock(anchors_mutex_);
+  return anchors_.has_value() && !anchors_->empty();
+}
+
+Status OpenedStore::UpdateAnchors() {
+  const MutexLock lock(anchors_mutex_);
+  if (read_only_ || !anchors_ || volume_->Facts().read_only) return {};
+  return anchors_->Update(*volume_);
+}
+
+}  // namespace memoirfs::daemon

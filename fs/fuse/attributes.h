@@ -1,0 +1,33 @@
+#pragma once
+
+// A Node of the vfs in the words of stat(2) and of libfuse, and what the kernel may cache of it.
+
+#include <fuse_lowlevel.h>
+
+#include "fs/vfs/vfs.h"
+
+namespace memoirfs::fuse {
+
+// What stat(2) recommends for reading and writing: cat and cp use it as their buffer, and it is
+// the size of the kernel's usual readahead.
+inline constexpr uint32_t kPreferredIoSize = 128 * 1024;
+
+struct stat StatOf(const vfs::Node& node);
+
+// For how many seconds the kernel may use names and attributes of this node without asking. A day
+// for what changes only through this mount or with a notification; 0 for virtual nodes.
+double CacheSeconds(const vfs::Node& node);
+
+// Whether the kernel may remember that a name does not exist in this directory: in directories of
+// a stream, where a name that appears is announced. Virtual directories have stream 0.
+bool CachesMissingNames(vfs::NodeId directory);
+
+fuse_entry_param EntryOf(const vfs::Node& node);
+
+// The answer "there is no such name", to be remembered.
+fuse_entry_param MissingEntry();
+
+// The change that a SETATTR asks for; `to_set` are the FUSE_SET_ATTR bits.
+vfs::AttributeChange ChangeOf(const struct stat& wanted, int to_set);
+
+}  // namespace memoirfs::fuse

@@ -1,0 +1,218 @@
+#include "fs/fuse/mount.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+extern char** environ;
+
+namespace memoirfs::fuse {
+namespace {
+
+constexpr const char* kDevice = "/dev/fuse";
+constexpr const char* kHelper = "fusermount3";
+constexpr const char* kContainerHint =
+    "in a container, start it with --device /dev/fuse --cap-add SYS_ADMIN (with some profiles also "
+    "--security-opt apparmor=unconfined)";
+
+bool IsRoot() { return ::geteuid() == 0; }
+
+Status CheckDevice() {
+  const int fd = ::open(kDevice, O_RDWR | O_CLOEXEC);
+  if (fd >= 0) {
+    ::close(fd);
+    return {};
+  }
+  const int error = errno;
+  const char* load = error == ENOENT || error == ENODEV ? "load the module (modprobe fuse); " : "";
+  // fusermount3 is setuid root: it opens the device where the user may not.
+  if ((error == EACCES || error == EPERM) && !IsRoot()) return {};
+  return Status(Code::kUnavailable,
+                fmt::format("{} cannot be opened ({}): {}{}", kDevice,
+                            Status::FromErrno(error, "open").message(), load, kContainerHint));
+}
+
+// Where execvp would find it, and where libfuse looks first.
+bool HelperExists() {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(std::string("/usr/bin:/bin:") + (path ? path : ""));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (::access((folder + "/" + kHelper).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+bool ConfigurationAllowsOther() {
+  std::ifstream file("/etc/fuse.conf");
+  for (std::string line; std::getline(file, line);) {
+    line.erase(line.find_last_not_of(" \t\r") + 1);
+    if (line == "user_allow_other") return true;
+  }
+  return false;
+}
+
+Status CheckOrdinaryUser(const SessionOptions& options) {
+  if (!HelperExists()) {
+    return Status(Code::kUnavailable, fmt::format("{} was not found, and an ordinary user cannot "
+                                                  "mount without it: install the package fuse3",
+                                                  kHelper));
+  }
+  if (options.allow_other && !ConfigurationAllowsOther()) {
+    return Status(Code::kPermission,
+                  "allow_other is refused to ordinary users: the administrator has to add the line "
+                  "user_allow_other to /etc/fuse.conf, or mount as root");
+  }
+  if (::access(options.mountpoint.c_str(), W_OK) != 0) {
+    return Status(Code::kAccess, fmt::format("the mount point {} is not writable for this user, "
+                                             "which {} requires: choose a directory of your own",
+                                             options.mountpoint, kHelper));
+  }
+  return {};
+}
+
+Status CheckMountpoint(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) {
+    const int error = errno;
+    const char* hint = "check the path";
+    if (error == ENOENT) hint = "make the directory first";
+    if (error == ENOTCONN) hint = "a dead mount lies there; take it away with fusermount3 -u -z";
+    return Status::FromErrno(error, fmt::format("the mount point {} ({})", path, hint));
+  }
+  if (!S_ISDIR(facts.st_mode)) {
+    return Status(Code::kNotDirectory,
+                  fmt::format("the mount point {} is not a directory: choose one that is", path));
+  }
+  return {};
+}
+
+// libfuse splits its options at commas and takes a backslash as the escape for both.
+std::string EscapeOption(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == ',' || c == '\\') out.push_back('\\');
+    out.push_back(c);
+  }
+  return out;
+}
+
+struct MountLine {
+  std::string device;
+  std::string path;
+};
+
+// "\040" of mountinfo is a space, and so on.
+std::string UnescapeOctal(const std::string& text) {
+  const auto is_octal = [&](size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '7';
+  };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && is_octal(i + 1) && is_octal(i + 2) && is_octal(i + 3)) {
+      out.push_back(static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8)));
+      i += 3;
+    } else {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+// What is mounted at `path`, the topmost last.
+std::vector<MountLine> MountsAt(const std::string& path) {
+  std::vector<MountLine> found;
+  std::ifstream file("/proc/self/mountinfo");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    std::string id, parent, device, root, mountpoint;
+    fields >> id >> parent >> device >> root >> mountpoint;
+    if (UnescapeOctal(mountpoint) == path) found.push_back({device, path});
+  }
+  return found;
+}
+
+// Runs the helper and returns its exit status; what it says goes to our stderr.
+Result<int> RunHelper(const std::string& path, bool lazy) {
+  std::vector<std::string> words = {kHelper, "-u", "-q"};
+  if (lazy) words.emplace_back("-z");
+  words.insert(words.end(), {"--", path});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (const int error =
+          ::posix_spawnp(&child, kHelper, nullptr, nullptr, arguments.data(), environ);
+      error != 0) {
+    return Status::FromErrno(error, fmt::format("{} (install the package fuse3)", kHelper));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return Status::FromErrno(errno, fmt::format("waiting for {}", kHelper));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+Status Busy(const std::string& path) {
+  return Status(Code::kBusy, fmt::format("{} is in use: close the files and leave the directories "
+                                         "below it, or unmount lazily",
+                                         path));
+}
+
+}  // namespace
+
+Status CheckMountable(const SessionOptions& options) {
+  TRY(CheckMountpoint(options.mountpoint));
+  TRY(CheckDevice());
+  return IsRoot() ? Status() : CheckOrdinaryUser(options);
+}
+
+std::string MountOptionsOf(const SessionOptions& options) {
+  // nosuid and nodev whoever mounts: an agent's memory holds data, and a file that arrives by sync
+  // must not be able to grant rights. fusermount3 enforces both anyway, so root's mounts are alike.
+  std::string out = "default_permissions,nosuid,nodev,subtype=memoirfs,fsname=";
+  out += EscapeOption(options.source.empty() ? "memoirfs" : options.source);
+  if (options.allow_other) out += ",allow_other";
+  if (options.read_only) out += ",ro";
+  return out;
+}
+
+Status ExplainMountFailure(const SessionOptions& options, const std::string& libfuse) {
+  const std::string said = libfuse.empty() ? "the reason is on stderr" : libfuse;
+  return Status(Code::kPermission, fmt::format("cannot mount on {}: {}; {}", options.mountpoint,
+                                               said, kContainerHint));
+}
+
+std::optional<std::string> DeviceMountedAt(const std::string& path) {
+  const std::vector<MountLine> mounts = MountsAt(path);
+  if (mounts.empty()) return std::nullopt;
+  return mounts.back().device;
+}
+
+bool IsMountedAt(const std::string& path, const std::string& device) {
+  for (const MountLine& mount : MountsAt(path)) {
+    if (mount.device == device) return true;
+  }
+  return false;
+}
+
+Status TakeMountAway(const std::string& path, bool lazy) {
+  if (::umount2(path.c_str(), UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0) return {};
+  const int error = errno;
+  if (error == EBUSY) return Busy(path);
+  if (error != EPERM) return Status::FromErrno(error, fmt::format("unmount {}", path));
+  ASSIGN_OR_RETURN(const int status, RunHelper(path, lazy));
+  // The helper says no more than that it failed; a mount of ours that stays is one in use.
+  return status == 0 ? Status() : Busy(path);
+}
+
+}  // namespace memoirfs::fuse

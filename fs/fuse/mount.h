@@ -1,0 +1,31 @@
+#pragma once
+
+// What a session has to do with the mount table: the options it mounts with, why mounting cannot
+// work, what is mounted where, and taking a mount away.
+
+#include <optional>
+#include <string>
+
+#include "fs/fuse/session.h"
+
+namespace memoirfs::fuse {
+
+// The failures that can be foreseen, each with what to do about it.
+Status CheckMountable(const SessionOptions& options);
+
+// The value of libfuse's -o.
+std::string MountOptionsOf(const SessionOptions& options);
+
+// Explains a mount that failed all the same; `libfuse` is what libfuse said about it.
+Status ExplainMountFailure(const SessionOptions& options, const std::string& libfuse);
+
+// "0:52" of what is mounted topmost at `path` (canonical), by /proc/self/mountinfo.
+std::optional<std::string> DeviceMountedAt(const std::string& path);
+// Whether that device is mounted at `path`, topmost or not.
+bool IsMountedAt(const std::string& path, const std::string& device);
+
+// Takes the topmost mount at `path` away: by umount2(2), or by fusermount3 where that is not
+// permitted. kBusy while files are open and `lazy` is not set.
+Status TakeMountAway(const std::string& path, bool lazy);
+
+}  // namespace memoirfs::fuse

@@ -1,0 +1,292 @@
+// The life of a mount. Mount() makes the view, mounts, and starts one thread named "fuse" that runs
+// libfuse's loop, which adds workers as requests come. The loop ends when the connection does:
+// after an unmount by us or anybody, after an abort, or (Attach) when the socket is closed. That
+// thread then takes away a mount point that is left, and says that the mount is gone.
+//
+// The destructor ends the loop in every case. A lazily detached mount with open files keeps its
+// connection; there a notification that makes the kernel answer with a request wakes a worker,
+// which sees that the session was told to exit, and libfuse's loop cancels the others.
+
+#include "fs/fuse/session.h"
+
+#include <fuse_lowlevel.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "fs/fuse/libfuse_log.h"
+#include "fs/fuse/mount.h"
+#include "fs/fuse/notifier.h"
+#include "fs/fuse/operations.h"
+#include "fs/fuse/reply.h"
+#include "store/base/log.h"
+#include "store/base/mutex.h"
+
+namespace memoirfs::fuse {
+namespace {
+
+constexpr unsigned kLeastThreads = 1;
+constexpr unsigned kMostThreads = 64;
+constexpr auto kPatience = std::chrono::seconds(1);
+
+// A datagram socket in place of the device: its end of file means what ENODEV means there.
+ssize_t ReadSocket(int fd, void* buffer, size_t size, void*) {
+  const ssize_t got = ::recv(fd, buffer, size, 0);
+  if (got != 0) return got;
+  errno = ENODEV;
+  return -1;
+}
+
+ssize_t WriteSocket(int fd, iovec* parts, int count, void*) {
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = static_cast<size_t>(count);
+  return ::sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+constexpr fuse_custom_io kSocketIo = {
+    .writev = WriteSocket, .read = ReadSocket, .splice_receive = nullptr, .splice_send = nullptr};
+
+struct FuseArguments {
+  fuse_args args = FUSE_ARGS_INIT(0, nullptr);
+  ~FuseArguments() { fuse_opt_free_args(&args); }
+  bool Add(const char* word) { return fuse_opt_add_arg(&args, word) == 0; }
+};
+
+struct DestroyLoopConfig {
+  void operator()(fuse_loop_config* config) const { fuse_loop_cfg_destroy(config); }
+};
+
+class MountedSession : public Session {
+ public:
+  explicit MountedSession(SessionOptions options) : options_(std::move(options)) {}
+  ~MountedSession() override;
+
+  Status Prepare(const ViewFactory& make_view);
+  Status StartOnDevice();
+  Status StartOnSocket(int fd);
+
+  Status Unmount(bool lazy) override;
+  void OnGone(std::function<void()> callback) override;
+  const SessionOptions& options() const override { return options_; }
+  vfs::View& view() override { return *view_; }
+  std::string MetricsJson() const override { return context_.metrics.ToJson(); }
+
+ private:
+  enum class State { kStarting, kServing, kGone };
+
+  Status StartLoop();
+  void RunLoop();
+  void SetState(State state);
+  bool IsGone() const;
+  bool WaitUntilGone();
+  bool IsOurMountThere() const;
+  void EndLoop();
+  void FreeSession();
+
+  const SessionOptions options_;
+  std::string path_;                   // of the mount point, canonical; empty on a socket
+  std::optional<std::string> device_;  // the mount's, as mountinfo names it
+  int socket_ = -1;                    // owned by session_
+  SessionContext context_;
+  Notifier notifier_;
+  std::unique_ptr<vfs::View> view_;
+  fuse_session* session_ = nullptr;
+  std::thread loop_;
+
+  mutable Mutex mutex_{LockRank::kLeaf};
+  CondVar changed_;
+  State state_ GUARDED_BY(mutex_) = State::kStarting;
+  std::function<void()> on_gone_ GUARDED_BY(mutex_);
+};
+
+MountedSession::~MountedSession() {
+  if (loop_.joinable()) {
+    EndLoop();
+    loop_.join();
+  }
+  view_.reset();  // no notification comes from here on
+  FreeSession();
+}
+
+Status MountedSession::Prepare(const ViewFactory& make_view) {
+  RouteLibfuseLog();
+  ASSIGN_OR_RETURN(view_, make_view(&notifier_));
+  context_.view = view_.get();
+  context_.on_init = [this] { SetState(State::kServing); };
+  FuseArguments arguments;
+  if (!arguments.Add("memoirfs") || !arguments.Add("-o") ||
+      !arguments.Add(MountOptionsOf(options_).c_str())) {
+    return Status(Code::kOutOfMemory, "no memory for the arguments of libfuse");
+  }
+  const fuse_lowlevel_ops& table = Operations();
+  session_ = fuse_session_new(&arguments.args, &table, sizeof(table), &context_);
+  if (session_ == nullptr) {
+    return Status(Code::kInternal, "libfuse made no session: " + TakeLibfuseMessage());
+  }
+  return {};
+}
+
+Status MountedSession::StartOnDevice() {
+  std::error_code error;
+  path_ = std::filesystem::canonical(options_.mountpoint, error).string();
+  if (error) return Status::FromErrno(error.value(), "the mount point " + options_.mountpoint);
+  if (fuse_session_mount(session_, path_.c_str()) != 0) {
+    path_.clear();
+    return ExplainMountFailure(options_, TakeLibfuseMessage());
+  }
+  device_ = DeviceMountedAt(path_);
+  return StartLoop();
+}
+
+Status MountedSession::StartOnSocket(int fd) {
+  if (fuse_session_custom_io(session_, &kSocketIo, fd) != 0) {
+    return Status(Code::kInvalidArgument, "the socket cannot be used: " + TakeLibfuseMessage());
+  }
+  socket_ = fd;
+  return StartLoop();
+}
+
+Status MountedSession::StartLoop() {
+  notifier_.Start(session_);
+  // Signals are for the thread that waits for them, not for the workers, which inherit this mask.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  loop_ = std::thread([this] { RunLoop(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  MutexLock lock(mutex_);
+  while (state_ == State::kStarting) changed_.Wait(mutex_);
+  if (state_ == State::kServing) return {};
+  return Status(Code::kUnavailable, "the kernel ended the connection before it was in use");
+}
+
+void MountedSession::RunLoop() {
+  pthread_setname_np(pthread_self(), "fuse");
+  const std::unique_ptr<fuse_loop_config, DestroyLoopConfig> config(fuse_loop_cfg_create());
+  const unsigned threads = std::clamp(options_.threads, kLeastThreads, kMostThreads);
+  fuse_loop_cfg_set_max_threads(config.get(), threads);
+  // Workers stay once they are there: making one costs more than many requests.
+  fuse_loop_cfg_set_idle_threads(config.get(), threads);
+  fuse_loop_cfg_set_clone_fd(config.get(), socket_ < 0 ? 1 : 0);
+  if (const int result = fuse_session_loop_mt(session_, config.get()); result < 0) {
+    Log(LogLevel::kError, "fuse.loop", Status::FromErrno(-result, "requests ended").message());
+  }
+  if (IsOurMountThere()) {  // the connection was aborted: a dead mount point helps nobody
+    if (Status status = TakeMountAway(path_, true); !status.ok()) {
+      Log(LogLevel::kWarn, "fuse.unmount", status.ToString());
+    }
+  }
+  SetState(State::kGone);
+}
+
+void MountedSession::SetState(State state) {
+  std::function<void()> callback;
+  {
+    MutexLock lock(mutex_);
+    state_ = state;
+    if (state == State::kGone) callback = std::exchange(on_gone_, nullptr);
+    changed_.NotifyAll();
+  }
+  if (callback) callback();
+}
+
+bool MountedSession::IsGone() const {
+  MutexLock lock(mutex_);
+  return state_ == State::kGone;
+}
+
+bool MountedSession::WaitUntilGone() {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  MutexLock lock(mutex_);
+  while (state_ != State::kGone) {
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return false;
+    changed_.WaitFor(mutex_, left);
+  }
+  return true;
+}
+
+// Somebody may have taken our mount away, and mounted another there, before the loop noticed.
+bool MountedSession::IsOurMountThere() const {
+  return !path_.empty() && device_ && DeviceMountedAt(path_) == device_;
+}
+
+Status MountedSession::Unmount(bool lazy) {
+  if (IsGone()) return {};
+  if (path_.empty()) {
+    ::shutdown(socket_, SHUT_RDWR);
+    return {};
+  }
+  if (device_ && !IsOurMountThere()) {
+    if (!IsMountedAt(path_, *device_)) return {};  // detached already; open files keep it alive
+    return Status(Code::kBusy,
+                  "another file system is mounted over " + path_ + ": take that one away first");
+  }
+  return TakeMountAway(path_, lazy);
+}
+
+void MountedSession::OnGone(std::function<void()> callback) {
+  {
+    MutexLock lock(mutex_);
+    if (state_ != State::kGone) {
+      on_gone_ = std::move(callback);
+      return;
+    }
+  }
+  callback();
+}
+
+void MountedSession::EndLoop() {
+  if (Status status = Unmount(true); !status.ok()) {
+    Log(LogLevel::kWarn, "fuse.unmount", status.ToString());
+  }
+  while (!WaitUntilGone()) {
+    fuse_session_exit(session_);
+    // The root is an inode that the kernel always knows; nobody waits for what it sends.
+    fuse_lowlevel_notify_retrieve(session_, FUSE_ROOT_ID, 0, 0, nullptr);
+  }
+}
+
+void MountedSession::FreeSession() {
+  if (session_ == nullptr) return;
+  if (!path_.empty()) {
+    // libfuse frees what it keeps of a mount only by unmounting, and does that by path: harmless
+    // once the device reports that its connection is gone, as it then only closes it. Otherwise
+    // (files are open on a detached mount) the path may be another's, and is not touched.
+    pollfd device{.fd = fuse_session_fd(session_), .events = 0, .revents = 0};
+    if (::poll(&device, 1, 0) == 1 && (device.revents & POLLERR)) fuse_session_unmount(session_);
+  }
+  fuse_session_destroy(session_);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::Mount(const SessionOptions& options,
+                                                const ViewFactory& make_view) {
+  TRY(CheckMountable(options));
+  auto session = std::make_unique<MountedSession>(options);
+  TRY(session->Prepare(make_view));
+  TRY(session->StartOnDevice());
+  return std::unique_ptr<Session>(std::move(session));
+}
+
+Result<std::unique_ptr<Session>> Session::Attach(const SessionOptions& options,
+                                                 const ViewFactory& make_view, int fd) {
+  auto session = std::make_unique<MountedSession>(options);
+  if (Status status = session->Prepare(make_view); !status.ok()) {
+    ::close(fd);
+    return status;
+  }
+  TRY(session->StartOnSocket(fd));
+  return std::unique_ptr<Session>(std::move(session));
+}
+
+}  // namespace memoirfs::fuse

@@ -1,0 +1,96 @@
+// Size and attributes of an inode. On a clean inode a change is a record at once; on a dirty or
+// uncommitted one it joins the commit to come.
+
+#include "fs/vfs/live_inode.h"
+
+namespace memoirfs::vfs {
+namespace {
+
+// What a write, a truncation or a change of owner takes away from a file: S_ISUID, and S_ISGID
+// where it means "run as this group".
+uint32_t WithoutPrivileges(uint32_t mode) {
+  mode &= ~uint32_t{S_ISUID};
+  if ((mode & S_IXGRP) != 0) mode &= ~uint32_t{S_ISGID};
+  return mode;
+}
+
+bool IsTruncation(const AttributeChange& change) { return change.size.has_value(); }
+
+Attributes Changed(const AttributeChange& change, Attributes attributes, Nanos now) {
+  const bool new_owner = change.uid || change.gid;
+  if (change.uid) attributes.uid = *change.uid;
+  if (change.gid) attributes.gid = *change.gid;
+  if ((new_owner || change.kill_privileges) && !attributes.IsDirectory()) {
+    attributes.mode = WithoutPrivileges(attributes.mode);
+  }
+  if (change.mode) attributes.mode = (attributes.mode & S_IFMT) | (*change.mode & 07777);
+  if (change.atime_now) attributes.atime = now;
+  if (change.atime) attributes.atime = *change.atime;
+  if (change.mtime_now || IsTruncation(change)) attributes.mtime = now;
+  if (change.mtime) attributes.mtime = *change.mtime;
+  attributes.ctime = change.ctime.value_or(now);
+  return attributes;
+}
+
+Status CheckSize(const AttributeChange& change, const Attributes& attributes) {
+  if (!change.size) return {};
+  if (attributes.IsDirectory()) return Status(Code::kIsDirectory, "truncate: a directory");
+  if (!attributes.IsRegular()) return Status(Code::kInvalidArgument, "truncate: not a file");
+  if (*change.size > kMaxFileSize) return Status(Code::kTooLarge, "truncate: above 2^52 bytes");
+  return {};
+}
+
+}  // namespace
+
+void LiveInode::ClearPrivileges() { attributes_.mode = WithoutPrivileges(attributes_.mode); }
+
+// `note`: the commit is not to follow at once, so a crash of the daemon must not lose this.
+Status LiveInode::ResizeAndNote(uint64_t size, bool note) {
+  const bool changes = buffer_->size() != size;
+  if (changes && note && committed_ && !unlinked_) {
+    TRY(volume_.NoteTruncation(key_.stream, key_.ino, size));
+    truncation_noted_ = true;
+  }
+  return buffer_->Resize(size);
+}
+
+Status LiveInode::TruncateAtOpen(bool kill_privileges, const ChangeBy& by) {
+  MutexLock commit(commit_);
+  WriterLock lock(content_);
+  TRY(Load());
+  TRY(BeginChange());
+  TRY(ResizeAndNote(0, true));
+  if (kill_privileges) ClearPrivileges();
+  Touch();
+  // Not a write: a shell closes duplicates of the descriptor before the first write, and what it
+  // truncates and rewrites is one version.
+  EndChange(by, false);
+  return {};
+}
+
+Status LiveInode::ChangeAttributes(const AttributeChange& change, const ChangeBy& by) {
+  MutexLock commit(commit_);
+  bool commit_now = false;
+  TRY(ApplyAttributes(change, by, &commit_now));
+  return commit_now ? CommitLocked() : Status();
+}
+
+Status LiveInode::ApplyAttributes(const AttributeChange& change, const ChangeBy& by,
+                                  bool* commit_now) {
+  WriterLock lock(content_);
+  TRY(Load());
+  TRY(BeginChange());
+  TRY(CheckSize(change, attributes_));
+  const Attributes next = Changed(change, attributes_, volume_.clock().Now());
+  const bool through_handle = by.marks != nullptr;
+  if (!change.size && !pending_ && !unlinked_) {
+    return volume_.SetAttributes(key_.stream, key_.ino, next, by.actor).status();
+  }
+  if (change.size) TRY(ResizeAndNote(*change.size, through_handle));
+  attributes_ = next;
+  EndChange(by, change.size && *change.size != 0);
+  *commit_now = change.size && !through_handle;
+  return {};
+}
+
+}  // namespace memoirfs::vfs

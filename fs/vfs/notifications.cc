@@ -1,0 +1,160 @@
+#include "fs/vfs/notifications.h"
+
+#include <pthread.h>
+
+#include <deque>
+#include <set>
+#include <thread>
+
+#include "store/base/log.h"
+
+namespace memoirfs::vfs {
+namespace {
+
+constexpr size_t kMaxWaiting = 1U << 16;
+
+}  // namespace
+
+class Notifications::Queue {
+ public:
+  Queue(ViewId id, std::optional<StreamId> only, KernelNotifier* notifier)
+      : id_(id), only_(only), notifier_(notifier) {}
+
+  ~Queue() { Stop(); }
+
+  ViewId id() const { return id_; }
+
+  bool Wants(std::optional<StreamId> stream) const {
+    return notifier_ != nullptr && (!only_ || only_ == stream);
+  }
+
+  void Push(const Event& event) EXCLUDES(mutex_) {
+    bool dropped = false;
+    {
+      MutexLock lock(mutex_);
+      if (stopped_ || waiting_.count(event) != 0) return;
+      dropped = events_.size() >= kMaxWaiting;
+      if (!dropped) {
+        waiting_.insert(event);
+        events_.push_back(event);
+        StartThread();
+      }
+    }
+    if (dropped) {
+      Log(LogLevel::kWarn, "vfs.notification-dropped",
+          "a mount's kernel does not take notifications: it may show old names");
+      return;
+    }
+    changed_.NotifyOne();
+  }
+
+  bool Idle() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return events_.empty() && !telling_;
+  }
+
+  void Stop() EXCLUDES(mutex_) {
+    std::thread thread;
+    {
+      MutexLock lock(mutex_);
+      stopped_ = true;
+      thread = std::move(thread_);
+    }
+    changed_.NotifyAll();
+    if (thread.joinable()) thread.join();
+  }
+
+ private:
+  // Most mounts are the only one of their store: no thread until it is needed.
+  void StartThread() REQUIRES(mutex_) {
+    if (thread_.joinable()) return;
+    thread_ = std::thread([this] { Run(); });
+    pthread_setname_np(thread_.native_handle(), "memoirfs-notify");
+  }
+
+  void Run() EXCLUDES(mutex_) {
+    while (std::optional<Event> event = Next()) Tell(*event);
+  }
+
+  std::optional<Event> Next() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    telling_ = false;
+    while (events_.empty() && !stopped_) changed_.Wait(mutex_);
+    if (stopped_) return std::nullopt;
+    Event event = std::move(events_.front());
+    events_.pop_front();
+    waiting_.erase(event);
+    telling_ = true;
+    return event;
+  }
+
+  void Tell(const Event& event) {
+    switch (event.kind) {
+      case Event::Kind::kEntry:
+        return notifier_->EntryChanged(event.node, event.name);
+      case Event::Kind::kContent:
+        return notifier_->ContentChanged(event.node);
+      case Event::Kind::kAttributes:
+        return notifier_->AttributesChanged(event.node);
+    }
+  }
+
+  const ViewId id_;
+  const std::optional<StreamId> only_;
+  KernelNotifier* const notifier_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Event> events_ GUARDED_BY(mutex_);
+  std::set<Event> waiting_ GUARDED_BY(mutex_);
+  bool telling_ GUARDED_BY(mutex_) = false;
+  bool stopped_ GUARDED_BY(mutex_) = false;
+  std::thread thread_ GUARDED_BY(mutex_);
+};
+
+Notifications::Notifications() = default;
+Notifications::~Notifications() = default;
+
+ViewId Notifications::Add(std::optional<StreamId> only, KernelNotifier* notifier) {
+  MutexLock lock(mutex_);
+  const ViewId id{next_++};
+  queues_.push_back(std::make_shared<Queue>(id, only, notifier));
+  return id;
+}
+
+void Notifications::Remove(ViewId view) {
+  std::shared_ptr<Queue> removed;
+  {
+    MutexLock lock(mutex_);
+    for (auto it = queues_.begin(); it != queues_.end(); ++it) {
+      if ((*it)->id() != view) continue;
+      removed = std::move(*it);
+      queues_.erase(it);
+      break;
+    }
+  }
+  if (removed) removed->Stop();
+}
+
+void Notifications::Post(ViewId origin, std::optional<StreamId> stream, const Event& event) {
+  std::vector<std::shared_ptr<Queue>> told;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& queue : queues_) {
+      if (queue->id() != origin && queue->Wants(stream)) told.push_back(queue);
+    }
+  }
+  for (const auto& queue : told) queue->Push(event);
+}
+
+bool Notifications::Idle(ViewId view) {
+  std::shared_ptr<Queue> found;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& queue : queues_) {
+      if (queue->id() == view) found = queue;
+    }
+  }
+  return !found || found->Idle();
+}
+
+}  // namespace memoirfs::vfs

@@ -1,0 +1,127 @@
+// Changes of attributes, and extended attributes.
+
+#include <sys/xattr.h>
+
+#include "fs/vfs/actor.h"
+#include "fs/vfs/view_impl.h"
+#include "store/base/file_name.h"
+
+namespace memoirfs::vfs {
+namespace {
+
+constexpr std::string_view kUserPrefix = "user.";
+constexpr std::string_view kFactPrefix = "user.memoir.";  // what the store says of a file
+
+bool StartsWith(std::string_view text, std::string_view start) {
+  return text.substr(0, start.size()) == start;
+}
+
+Status CheckXattrName(std::string_view name) {
+  if (!StartsWith(name, kUserPrefix)) {
+    return Status(Code::kNotSupported, "only user.* attributes are kept");
+  }
+  if (name.size() > kMaxNameBytes) return Status(Code::kRange, "an xattr's name is too long");
+  if (!IsValidUtf8(name)) {
+    return Status(Code::kIllegalName, "an xattr's name must be valid UTF-8");
+  }
+  return {};
+}
+
+Status NoAttribute() { return Status(Code::kNoAttribute, "no such attribute"); }
+
+std::string_view StateName(LiveInode::State state) {
+  switch (state) {
+    case LiveInode::State::kClean:
+      return "clean";
+    case LiveInode::State::kDirty:
+      return "dirty";
+    case LiveInode::State::kUncommitted:
+      return "uncommitted";
+  }
+  return "clean";
+}
+
+}  // namespace
+
+Result<Node> ViewImpl::SetAttributes(NodeId node, const AttributeChange& change,
+                                     std::optional<HandleId> handle, const Caller& caller) {
+  ASSIGN_OR_RETURN(const NodeParts parts, ResolveForChange(node));
+  std::shared_ptr<OpenFile> file;
+  if (handle) {
+    ASSIGN_OR_RETURN(file, FileForChange(*handle));
+  }
+  const ChangeBy by =
+      file ? ChangeBy{file->ActorFor(caller), &file->marks} : ChangeBy{ActorOf(caller), nullptr};
+  if (change.size) TRY(core_->MakeRoom());
+  const InodePin live = core_->inodes().Pin(KeyOf(parts));
+  TRY(live->ChangeAttributes(change, by));
+  if (change.size) {
+    NotifyContent(parts);
+  } else {
+    NotifyAttributes(parts);
+  }
+  return NodeFor(parts);
+}
+
+// Facts of the last committed content, and whether that is all there is.
+Result<Bytes> ViewImpl::FactXattr(const NodeParts& parts, const std::string& name) {
+  ASSIGN_OR_RETURN(const volume::Inode inode, volume_.GetInode(parts.stream, parts.ino));
+  const std::string_view fact = std::string_view(name).substr(kFactPrefix.size());
+  if (fact == "seq") return std::to_string(inode.seq.value);
+  if (!inode.attributes.IsRegular()) return NoAttribute();
+  const bool flat = inode.content.kind == ContentKind::kFlat;
+  if (fact == "content") return (flat ? "flat:" : "tree:") + inode.content.digest.ToHex();
+  if (fact == "sha256" && flat) return inode.content.digest.ToHex();
+  if (fact == "state") {
+    const InodePin live = core_->inodes().Find(KeyOf(parts));
+    return Bytes(StateName(live ? live->state() : LiveInode::State::kClean));
+  }
+  return NoAttribute();
+}
+
+Result<Bytes> ViewImpl::GetXattr(NodeId node, const std::string& name) {
+  ASSIGN_OR_RETURN(const NodeParts parts, Resolve(node));
+  TRY(CheckXattrName(name));
+  if (parts.kind) return NoAttribute();
+  if (StartsWith(name, kFactPrefix)) return FactXattr(parts, name);
+  return volume_.GetXattr(parts.stream, parts.ino, name);
+}
+
+Result<std::vector<std::string>> ViewImpl::ListXattrs(NodeId node) {
+  ASSIGN_OR_RETURN(const NodeParts parts, Resolve(node));
+  if (parts.kind) return std::vector<std::string>();
+  return volume_.ListXattrs(parts.stream, parts.ino);
+}
+
+Status ViewImpl::ChangeXattr(NodeId node, const std::string& name,
+                             const std::optional<Bytes>& value, int flags, const Caller& caller) {
+  ASSIGN_OR_RETURN(const NodeParts parts, ResolveForChange(node));
+  TRY(CheckXattrName(name));
+  if (StartsWith(name, kFactPrefix)) {
+    return Status(Code::kPermission, "user.memoir.* is what the store says, and can't be set");
+  }
+  const InodePin live = core_->inodes().Pin(KeyOf(parts));
+  TRY(live->CommitAnd([&]() -> Status {
+    if (flags != 0) {
+      const Code found = volume_.GetXattr(parts.stream, parts.ino, name).code();
+      if (flags == XATTR_CREATE && found == Code::kOk) {
+        return Status(Code::kExists, "the attribute exists already");
+      }
+      if (flags == XATTR_REPLACE && found == Code::kNoAttribute) return NoAttribute();
+    }
+    return volume_.SetXattr(parts.stream, parts.ino, name, value, ActorOf(caller));
+  }));
+  NotifyAttributes(parts);
+  return {};
+}
+
+Status ViewImpl::SetXattr(NodeId node, const std::string& name, ByteView value, int flags,
+                          const Caller& caller) {
+  return ChangeXattr(node, name, Bytes(value), flags, caller);
+}
+
+Status ViewImpl::RemoveXattr(NodeId node, const std::string& name, const Caller& caller) {
+  return ChangeXattr(node, name, std::nullopt, 0, caller);
+}
+
+}  // namespace memoirfs::vfs

@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "store/journal/footer.h"
+#include "store/journal/journal.h"
+#include "store/journal/pack.h"
+#include "store/journal/paths.h"
+
+namespace memoirfs::journal {
+namespace {
+
+// What lies behind the good frames, without the zeros at its end. A footer that a sealing had begun
+// is nobody's data.
+Result<Bytes> ReadTail(const File& log, uint64_t good_end) {
+  ASSIGN_OR_RETURN(const uint64_t size, log.Size());
+  if (size <= good_end) return Bytes();
+  ASSIGN_OR_RETURN(Bytes tail, log.ReadAt(good_end, size - good_end));
+  tail.resize(tail.find_last_not_of('\0') + 1);
+  if (tail.starts_with(kFooterMagic)) tail.clear();
+  return tail;
+}
+
+Status KeepTail(FileIo& io, const File& log, uint64_t number, uint64_t good_end) {
+  ASSIGN_OR_RETURN(const Bytes tail, ReadTail(log, good_end));
+  if (tail.empty()) return {};
+  return WriteFileAtomically(io, NumberedPath(kQuarantineDirectory, number, ".tail"), tail);
+}
+
+Status MakePack(FileIo& io, const File& log, PackId pack, uint64_t good_end) {
+  const std::string temporary = PackPath(pack) + kTemporarySuffix;
+  {
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(temporary, OpenMode::kOpenOrCreate));
+    TRY(file->Truncate(0));
+    TRY(CopyStart(log, *file, good_end));
+    ASSIGN_OR_RETURN(PackContents contents, CollectContents(*file, pack, good_end));
+    TRY(WriteFooter(*file, pack, good_end, std::move(contents)));
+  }
+  TRY(io.Rename(temporary, PackPath(pack)));
+  return io.SyncDirectory(kPackDirectory);
+}
+
+Status Carry(FileIo& io, uint64_t number, uint64_t good_end) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<File> log, io.Open(JournalPath(number), OpenMode::kRead));
+  TRY(KeepTail(io, *log, number, good_end));
+  if (good_end > 0) TRY(MakePack(io, *log, PackId{number}, good_end));
+  TRY(io.Remove(JournalPath(number)));
+  return io.SyncDirectory(kJournalDirectory);
+}
+
+}  // namespace
+
+Status CarryIntoPack(FileIo& io, uint64_t number, uint64_t good_end) {
+  return Carry(io, number, good_end).WithContext("carry " + JournalPath(number) + " into a pack");
+}
+
+}  // namespace memoirfs::journal

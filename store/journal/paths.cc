@@ -1,0 +1,24 @@
+#include "store/journal/paths.h"
+
+#include "store/journal/journal.h"
+#include "store/journal/pack.h"
+
+namespace memoirfs::journal {
+
+std::string NumberedPath(const char* directory, uint64_t number, const char* suffix) {
+  constexpr size_t kDigits = 20;
+  const std::string digits = std::to_string(number);
+  return std::string(directory) + "/" + std::string(kDigits - digits.size(), '0') + digits + suffix;
+}
+
+std::string JournalPath(uint64_t number) { return NumberedPath(kJournalDirectory, number, ".log"); }
+
+std::string PackPath(PackId pack) {
+  return NumberedPath(kPackDirectory, pack.number, pack.bulk ? ".bulk" : ".pack");
+}
+
+std::string StagedBulkPath(uint64_t number) {
+  return NumberedPath(kStagingDirectory, number, ".bulk");
+}
+
+}  // namespace memoirfs::journal

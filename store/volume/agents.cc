@@ -1,0 +1,112 @@
+// Agents: streams by name, their genesis, removal and purge.
+
+#include <algorithm>
+
+#include "store/base/file_name.h"
+#include "store/volume/volume_impl.h"
+
+namespace memoirfs::volume {
+
+using chain::Op;
+
+Stream* Volume::Impl::AddStream(StreamId id, const meta::StreamRow& row) {
+  const MutexLock lock(streams_mutex_);
+  next_stream_ = std::max(next_stream_, id.value + 1);
+  return streams_.insert_or_assign(id, std::make_unique<Stream>(id, row)).first->second.get();
+}
+
+std::vector<Stream*> Volume::Impl::Streams() const {
+  std::vector<Stream*> streams;
+  const MutexLock lock(streams_mutex_);
+  for (const auto& [id, stream] : streams_) streams.push_back(stream.get());
+  return streams;
+}
+
+Result<Stream*> Volume::Impl::FindStream(StreamId id) const {
+  const MutexLock lock(streams_mutex_);
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return Status(Code::kNotFound, "there is no such stream");
+  return found->second.get();
+}
+
+AgentFacts Volume::Impl::FactsOf(const Stream& stream) const {
+  const MutexLock lock(stream.mutex);
+  return AgentFacts{stream.agent, stream.id, stream.removed, stream.head,
+                    chain::ChainDirectory(stream.id)};
+}
+
+std::vector<AgentFacts> Volume::Impl::ListAgents() const {
+  std::vector<AgentFacts> agents;
+  for (const Stream* stream : Streams()) agents.push_back(FactsOf(*stream));
+  std::sort(agents.begin(), agents.end(),
+            [](const AgentFacts& a, const AgentFacts& b) { return a.name < b.name; });
+  return agents;
+}
+
+Result<AgentFacts> Volume::Impl::AddAgent(const std::string& name, uint32_t uid, uint32_t gid) {
+  TRY(CheckAgentName(name));
+  for (Stream* const stream : Streams()) {
+    if (stream->agent != name) continue;
+    if (!FactsOf(*stream).removed) {
+      return Status(Code::kExists, "there is an agent '" + name + "' already");
+    }
+    TRY(SetRemoved(*stream, false));
+    return FactsOf(*stream);
+  }
+  StreamId id;
+  {
+    const MutexLock lock(streams_mutex_);
+    id = StreamId(next_stream_++);
+  }
+  meta::StreamRow row;
+  row.agent = name;
+  row.next_id = kRootInode.value + 1;
+  Stream* const stream = AddStream(id, row);
+  Status status;
+  {
+    const MutexLock lock(stream->mutex);
+    Commit commit;
+    commit.change.op = Op::kGenesis;
+    commit.change.ino = kRootInode;
+    const Nanos now = clock_.Now();
+    Attributes root;
+    root.mode = S_IFDIR | 0700;
+    root.uid = uid;
+    root.gid = gid;
+    root.atime = root.mtime = root.ctime = root.btime = now;
+    commit.change.attributes = root;
+    status = Append(*stream, std::move(commit));
+  }
+  if (status.ok()) status = RunCommitterOnce();
+  if (!status.ok()) {
+    const MutexLock lock(streams_mutex_);
+    streams_.erase(id);
+    return status;
+  }
+  return FactsOf(*stream);
+}
+
+Status Volume::Impl::SetRemoved(Stream& stream, bool removed) {
+  {
+    const MutexLock lock(stream.mutex);
+    Commit commit;
+    commit.append_class = journal::AppendClass::kReserve;
+    commit.change.op = Op::kEvent;
+    commit.change.detail = removed ? kAgentRemoved : kAgentRestored;
+    TRY(Append(stream, std::move(commit)));
+    stream.removed = removed;
+  }
+  return Sync();
+}
+
+Status Volume::Impl::RemoveAgent(const std::string& name, bool purge) {
+  for (Stream* const stream : Streams()) {
+    const AgentFacts facts = FactsOf(*stream);
+    if (facts.name != name || (facts.removed && !purge)) continue;
+    if (purge) return Purge(*stream);
+    return SetRemoved(*stream, true);
+  }
+  return Status(Code::kNotFound, "there is no agent '" + name + "'");
+}
+
+}  // namespace memoirfs::volume

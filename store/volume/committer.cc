@@ -1,0 +1,218 @@
+// What makes things durable: the barrier, the chains' segments, checkpoints of the index, sealing
+// of full journals. Once a second, and when someone asks.
+//
+// Order: journal synced -> segments appended (durable records only) -> index written. A checkpoint
+// syncs segments and index as well; replay starts where it stands. Intents that are still open are
+// appended again behind it, for replay must find them.
+
+#include "store/base/coding.h"
+#include "store/base/log.h"
+#include "store/volume/volume_impl.h"
+
+namespace memoirfs::volume {
+namespace {
+
+// More in the overlay than this is written out before its time: memory is bounded.
+constexpr size_t kOverlayBytes = 16U << 20;
+
+}  // namespace
+
+Status Volume::Impl::Barrier() { return journal_->SyncTo(journal_->end()); }
+
+Status Volume::Impl::Sync() { return Barrier(); }
+
+Result<chain::SegmentWriter*> Volume::Impl::SegmentOf(StreamId stream) {
+  auto found = segments_.find(stream);
+  if (found == segments_.end()) {
+    uint64_t cut_bytes = 0;
+    ASSIGN_OR_RETURN(auto writer,
+                     chain::SegmentWriter::Open(io_, stream, options_.segments, &cut_bytes));
+    if (cut_bytes != 0) {
+      Log(LogLevel::kWarn, "volume.segment-cut",
+          "an unfinished line of " + std::to_string(cut_bytes) + " bytes was cut from the end of " +
+              chain::ChainDirectory(stream) + "; the journal has the record");
+    }
+    found = segments_.emplace(stream, std::move(writer)).first;
+  }
+  return found->second.get();
+}
+
+Status Volume::Impl::WriteSegments(journal::Lsn durable) {
+  for (;;) {
+    QueuedLine line;
+    {
+      const MutexLock lock(queue_mutex_);
+      if (lines_.empty() || lines_.front().end > durable) return {};
+      line = lines_.front();
+    }
+    const Status status = WriteLine(line.stream, line.record);
+    if (!status.ok()) BreakSegment(line.stream, status);
+    const MutexLock lock(queue_mutex_);
+    lines_.pop_front();
+  }
+}
+
+Status Volume::Impl::WriteLine(StreamId stream, const chain::SealedRecord& record) {
+  if (broken_segments_.count(stream) != 0) return {};
+  ASSIGN_OR_RETURN(chain::SegmentWriter* const segment, SegmentOf(stream));
+  // A segment that was cut short is filled from the packs, which have every record.
+  while (segment->head().seq.value + 1 < record.seq.value) {
+    const Seq missing(segment->head().seq.value + 1);
+    ASSIGN_OR_RETURN(const std::string line, FindLineInPacks(stream, missing));
+    ASSIGN_OR_RETURN(const chain::ParsedRecord parsed, chain::ParseRecord(line));
+    TRY(segment->Append(chain::SealedRecord{missing, parsed.ts, parsed.hash, line}));
+  }
+  // After recovery the segment may have it already.
+  return record.seq > segment->head().seq ? segment->Append(record) : Status();
+}
+
+// One chain file that cannot be continued must not hold up the others: the stream becomes
+// read-only. Its records stay in the journal and the packs.
+void Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
+  const std::string reason = chain::ChainDirectory(stream_id) +
+                             " cannot be continued: " + why.ToString() +
+                             ". Check it with 'memoirfs verify'";
+  Log(LogLevel::kError, "volume.segment", reason);
+  broken_segments_.insert(stream_id);
+  const auto stream = FindStream(stream_id);
+  if (!stream.ok()) return;
+  const MutexLock lock((*stream)->mutex);
+  (*stream)->read_only_reason = reason;
+}
+
+Result<std::string> Volume::Impl::FindLineInPacks(StreamId stream, Seq seq) {
+  ASSIGN_OR_RETURN(const auto names, io_.List("packs"));
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    const journal::PackId pack{std::strtoull(name->c_str(), nullptr, 10), false};
+    if (journal::PackPath(pack) != "packs/" + *name) continue;
+    ASSIGN_OR_RETURN(const auto contents, journal::ReadPackContents(io_, pack, nullptr));
+    for (const journal::PackedRecord& record : contents.records) {
+      if (record.stream != stream.value || record.seq != seq.value) continue;
+      ASSIGN_OR_RETURN(const Bytes payload, packs_.ReadPayload(record.location));
+      return payload.substr(sizeof(uint32_t) + sizeof(uint64_t));
+    }
+  }
+  return Status(Code::kNotFound, "no pack has record " + std::to_string(seq.value));
+}
+
+Status Volume::Impl::SyncSegments() {
+  for (const auto& [stream, segment] : segments_) TRY(segment->Sync());
+  return {};
+}
+
+uint64_t Volume::Impl::IndexGeneration() const {
+  const Digest digest = Sha256::Of(format_.store_id);
+  return Decoder(digest.View()).U64();
+}
+
+Status Volume::Impl::ReemitIntents() {
+  for (Stream* const stream : Streams()) {
+    const MutexLock lock(stream->mutex);
+    for (const auto& [ino, intent] : stream->creates) TRY(AppendIntent(*stream, intent));
+    for (const auto& [ino, intent] : stream->truncations) TRY(AppendIntent(*stream, intent));
+  }
+  return {};
+}
+
+Status Volume::Impl::CheckpointLocked() {
+  const journal::Lsn replay_from = journal_->end();
+  TRY(ReemitIntents());
+  TRY(Barrier());
+  const journal::Lsn durable = journal_->durable();
+  TRY(WriteSegments(durable));
+  TRY(SyncSegments());
+  const meta::CheckpointRow row{replay_from, IndexGeneration()};
+  TRY(index_->FlushAndSync(durable, meta::CheckpointKey(), row.Encode()));
+  Encoder payload;
+  payload.U8(0).U64(replay_from.journal).U64(replay_from.offset).U64(row.generation);
+  const journal::NewFrame frame{journal::FrameType::kCheckpoint, payload.Take(), {}};
+  return status_internal::AsStatus(journal_->Append({&frame, 1}, journal::AppendClass::kReserve));
+}
+
+Status Volume::Impl::Checkpoint() {
+  const MutexLock lock(checkpoint_mutex_);
+  return CheckpointLocked();
+}
+
+Status Volume::Impl::SealFullJournals() {
+  if (journal_->FullJournals().empty()) return {};
+  TRY(CheckpointLocked());
+  while (!journal_->FullJournals().empty()) {
+    const journal::PackId pack{journal_->FullJournals().front().journal, false};
+    TRY(journal_->SealOldest());
+    packs_.Invalidate(pack);
+  }
+  return {};
+}
+
+Status Volume::Impl::RunCommitterOnce() {
+  const MutexLock lock(checkpoint_mutex_);
+  TRY(Barrier());
+  const journal::Lsn durable = journal_->durable();
+  TRY(WriteSegments(durable));
+  TRY(index_->Flush(durable));
+  TRY(journal_->PrepareNext());
+  return SealFullJournals();
+}
+
+void Volume::Impl::StartCommitter() {
+  if (!options_.background) return;
+  committer_ = std::thread([this] { CommitterLoop(); });
+  pthread_setname_np(committer_.native_handle(), "committer");
+}
+
+void Volume::Impl::CommitterLoop() {
+  const std::chrono::milliseconds interval(options_.commit_interval_ms);
+  bool told = false;
+  for (;;) {
+    {
+      const MutexLock lock(committer_mutex_);
+      if (!stopping_) committer_wake_.WaitFor(committer_mutex_, interval);
+      if (stopping_) return;
+    }
+    if (journal_->end() == journal_->durable() && index_->overlay_bytes() == 0) continue;
+    const Status status = RunCommitterOnce();
+    if (!status.ok() && !told) {
+      Log(LogLevel::kError, "volume.committer", status.ToString());
+    }
+    told = !status.ok();
+  }
+}
+
+// Called by those who append, without a lock: a burst is not kept in memory until the next second.
+void Volume::Impl::WakeCommitterWhenFull() {
+  if (!options_.background || index_->overlay_bytes() < kOverlayBytes) return;
+  committer_wake_.NotifyOne();
+}
+
+void Volume::Impl::Close() {
+  {
+    const MutexLock lock(committer_mutex_);
+    stopping_ = true;
+  }
+  committer_wake_.NotifyAll();
+  if (committer_.joinable()) committer_.join();
+  if (!opened_ || journal_->failed()) return;
+  if (index_->damaged()) {
+    Log(LogLevel::kError, "volume.index-damaged",
+        "the index was found damaged while it was used; the next opening rebuilds it");
+    if (WriteFileAtomically(io_, kRebuildMarker, {}).ok()) return;
+  }
+  const Status status = StopCleanly();
+  if (!status.ok()) Log(LogLevel::kError, "volume.close", status.ToString());
+}
+
+// The last frame says that nothing is behind it: the next opening goes on from there.
+Status Volume::Impl::StopCleanly() {
+  const MutexLock lock(checkpoint_mutex_);
+  TRY(CheckpointLocked());
+  TRY(SealFullJournals());
+  Encoder payload;
+  payload.U8(1).U64(0).U64(0).U64(IndexGeneration());
+  const journal::NewFrame frame{journal::FrameType::kCheckpoint, payload.Take(), {}};
+  ASSIGN_OR_RETURN(const auto appended,
+                   journal_->Append({&frame, 1}, journal::AppendClass::kReserve));
+  return journal_->SyncTo(appended.end);
+}
+
+}  // namespace memoirfs::volume

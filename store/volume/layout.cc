@@ -1,0 +1,86 @@
+#include "store/volume/layout.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <sstream>
+
+#include "store/base/digest.h"
+
+namespace memoirfs::volume {
+namespace {
+
+constexpr char kFormatFile[] = "FORMAT";
+constexpr char kMagic[] = "memoirfs-store";
+constexpr int kVersion = 1;
+constexpr std::array kDirectories = {"journal", "packs",      "chains", kIndexDirectory,
+                                     "staging", "quarantine", "trash"};
+
+std::string WithChecksum(const std::string& body) {
+  return body + "sha256 " + Sha256::Of(body).ToHex() + "\n";
+}
+
+// The value behind `key ` at the start of a line; empty when there is no such line.
+std::string ValueOf(const std::string& text, const std::string& key) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind(key + " ", 0) == 0) return line.substr(key.size() + 1);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string NewUuid() {
+  Bytes raw = RandomBytes(16);
+  raw[6] = static_cast<char>((raw[6] & 0x0f) | 0x40);
+  raw[8] = static_cast<char>((raw[8] & 0x3f) | 0x80);
+  std::string text;
+  for (size_t i = 0; i < raw.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<uint8_t>(raw[i]));
+  }
+  return text;
+}
+
+Status CreateLayout(FileIo& io) {
+  for (const char* directory : kDirectories) TRY(io.MakeDirectory(directory));
+  // FORMAT comes last: a directory with it is a whole store.
+  const std::string body = fmt::format("{} {}\nid {}\nfeatures\n", kMagic, kVersion, NewUuid());
+  TRY(WriteFileAtomically(io, kFormatFile, WithChecksum(body)));
+  return io.SyncDirectory(".");
+}
+
+Result<StoreFormat> ReadFormat(FileIo& io) {
+  Result<Bytes> text = ReadWholeFile(io, kFormatFile);
+  if (text.code() == Code::kNotFound) {
+    return Status(Code::kNotFound, io.root() +
+                                       " is not a memoirfs store: it has no FORMAT file. "
+                                       "Create one with 'memoirfs init'");
+  }
+  TRY(text);
+  const std::string version = ValueOf(*text, kMagic);
+  const size_t checksum_at = text->rfind("sha256 ");
+  const bool whole =
+      checksum_at != std::string::npos && *text == WithChecksum(text->substr(0, checksum_at));
+  if (!whole) {
+    return Status(Code::kCorrupt, io.root() +
+                                      "/FORMAT is damaged: its checksum does not fit. "
+                                      "Restore this file from a copy of the store");
+  }
+  if (version != std::to_string(kVersion)) {
+    return Status(Code::kUnknownFormat,
+                  fmt::format("{} has format version '{}'; this program knows version {}. Use the "
+                              "memoirfs that made it, or a newer one",
+                              io.root(), version, kVersion));
+  }
+  if (const std::string features = ValueOf(*text, "features"); !features.empty()) {
+    return Status(Code::kUnknownFormat, io.root() +
+                                            " needs features that this program does not "
+                                            "have: " +
+                                            features);
+  }
+  return StoreFormat{ValueOf(*text, "id")};
+}
+
+}  // namespace memoirfs::volume

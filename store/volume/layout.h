@@ -1,0 +1,31 @@
+#pragma once
+
+// The store's directory: what lies where, and the FORMAT file that says which version it is.
+// Byte layout: store/FORMAT.md "Store directory".
+
+#include <string>
+
+#include "store/base/file_io.h"
+#include "store/base/status.h"
+
+namespace memoirfs::volume {
+
+inline constexpr char kIndexDirectory[] = "index";
+// A file of this name asks the next opening to rebuild the index.
+inline constexpr char kRebuildMarker[] = "REBUILD";
+
+struct StoreFormat {
+  std::string store_id;  // UUID text
+};
+
+// Creates FORMAT and the directories. Precondition: the store's directory is empty.
+Status CreateLayout(FileIo& io);
+
+// Reads FORMAT. kNotFound when there is none, kUnknownFormat for a version or an incompatible
+// feature that this program does not know, kCorrupt when its checksum does not fit.
+Result<StoreFormat> ReadFormat(FileIo& io);
+
+// A random UUID (RFC 9562 version 4) as text.
+std::string NewUuid();
+
+}  // namespace memoirfs::volume

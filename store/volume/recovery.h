@@ -1,0 +1,83 @@
+#pragma once
+
+// Opening a store: what a crash left is made durable first, then replayed; the index is rebuilt
+// where it is missing, damaged or another store's. Rules: store/INVARIANTS.md.
+//
+//   1. An unsealed journal that was not stopped cleanly is carried into a pack: its good frames,
+//      synced. The torn tail goes to quarantine. From here on everything that counts is durable.
+//   2. Frames behind the index's checkpoint are replayed, from packs and journals in order; what
+//      the index has already is skipped by each stream's seq, so replay is idempotent.
+//   3. A fresh journal starts. Intents left over become records. A checkpoint ends it.
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/journal/replay.h"
+#include "store/volume/volume_impl.h"
+
+namespace memoirfs::volume {
+
+class Recovery {
+ public:
+  explicit Recovery(Volume::Impl& volume) : v_(volume) {}
+  Status Run();
+
+ private:
+  using IntentKey = std::pair<StreamId, InodeId>;
+
+  // What is there.
+  Status ListFiles();
+  Status ClearStaging();
+  Status OpenIndex();
+  Status StartRebuild(const std::string& why);
+
+  // The journals.
+  Result<bool> IsUnused(uint64_t number);
+  Result<bool> ContinuesCleanly();
+  Status CarryJournals();
+  void Report(const journal::JournalFinding& finding);
+  Status StartJournal(bool clean);
+
+  // The index.
+  Status AdoptPack(journal::PackId pack);
+  Status AdoptBulkPacks();
+  Status RebuildFromChains();
+  Status Replay();
+  Status ReplayPack(uint64_t number, uint64_t from);
+  Status ReplayFrame(const journal::FrameHeader& header, const journal::Location& where,
+                     ByteView payload);
+  Status ReplayRecord(std::string_view line);
+  Status ApplyRecord(const chain::ParsedRecord& record, std::string_view line);
+  // For the chain's segment, which may lack it.
+  void QueueLine(const chain::ParsedRecord& record, std::string_view line);
+  Status FillGap(const meta::StreamRow& row, StreamId stream, Seq upto);
+  Status ReplayIntent(ByteView payload);
+  Status FlushWhenFull(bool all);
+
+  // The end.
+  Status LoadStreams();
+  Status LoadCorrupt();
+  Status DropOrphans();
+  Status SettleIntents();
+  Status SettleCreate(Stream& stream, const Intent& intent);
+  Status SettleTruncation(Stream& stream, const Intent& intent);
+
+  Volume::Impl& v_;
+  std::vector<uint64_t> logs_;  // unsealed journals
+  std::set<uint64_t> packs_;    // sealed or carried ones
+  std::set<uint64_t> bulks_;
+  meta::CheckpointRow checkpoint_;
+  bool rebuild_ = false;
+  bool rebuilding_chains_ = false;  // the lines come from the segments themselves
+  uint64_t last_epoch_ = 0;
+  uint64_t last_number_ = 0;  // of a journal that was carried
+  uint64_t clean_end_ = 0;
+  std::map<IntentKey, Intent> creates_;
+  std::map<IntentKey, Intent> truncations_;
+  std::map<StreamId, std::string> broken_streams_;
+};
+
+}  // namespace memoirfs::volume

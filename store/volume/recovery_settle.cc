@@ -1,0 +1,109 @@
+// The end of recovery: streams, orphans, and the intents that no record swallowed.
+
+#include "store/base/log.h"
+#include "store/cas/chunk_tree.h"
+#include "store/volume/recovery.h"
+
+namespace memoirfs::volume {
+
+Status Recovery::LoadStreams() {
+  Status failure;
+  const Bytes prefix = meta::StreamPrefix();
+  TRY(v_.index_->Scan(prefix, prefix, [&](ByteView key, ByteView value) {
+    const auto row = meta::StreamRow::Decode(value);
+    if (!row.ok()) {
+      failure = row.status();
+      return false;
+    }
+    v_.AddStream(meta::StreamOfKey(key), *row);
+    return true;
+  }));
+  TRY(failure);
+  for (const auto& [id, why] : broken_streams_) {
+    const auto stream = v_.FindStream(id);
+    if (!stream.ok()) continue;
+    const MutexLock lock((*stream)->mutex);
+    (*stream)->read_only_reason = why;
+  }
+  return {};
+}
+
+Status Recovery::LoadCorrupt() {
+  const Bytes prefix = meta::CorruptPrefix();
+  return v_.index_->Scan(prefix, prefix, [&](ByteView key, ByteView value) {
+    const MutexLock lock(v_.queue_mutex_);
+    v_.corrupt_.emplace(meta::DigestOfCorruptKey(key), std::string(value));
+    return true;
+  });
+}
+
+// Inodes without a name were kept for handles that are gone now.
+Status Recovery::DropOrphans() {
+  meta::Batch batch;
+  const Bytes prefix = meta::OrphanPrefix();
+  TRY(v_.index_->Scan(prefix, prefix, [&](ByteView key, ByteView) {
+    const meta::StreamInode orphan = meta::StreamInodeOfOrphanKey(key);
+    batch.Delete(Bytes(key));
+    batch.Delete(meta::InodeKey(orphan.stream, orphan.ino));
+    const auto xattrs = v_.ListXattrs(orphan.stream, orphan.ino);
+    if (!xattrs.ok()) return true;
+    for (const std::string& name : *xattrs) {
+      batch.Delete(meta::XattrKey(orphan.stream, orphan.ino, name));
+    }
+    return true;
+  }));
+  if (batch.empty()) return {};
+  const MutexLock lock(v_.commit_mutex_);
+  v_.index_->Apply(std::move(batch), v_.journal_->end());
+  return {};
+}
+
+Status Recovery::SettleIntents() {
+  for (const auto& [key, intent] : creates_) {
+    const auto stream = v_.FindStream(intent.stream);
+    if (stream.ok()) TRY(SettleCreate(**stream, intent));
+  }
+  for (const auto& [key, intent] : truncations_) {
+    const auto stream = v_.FindStream(intent.stream);
+    if (stream.ok()) TRY(SettleTruncation(**stream, intent));
+  }
+  return {};
+}
+
+// A file that was created and not recorded before the daemon died: it exists, empty.
+Status Recovery::SettleCreate(Stream& stream, const Intent& intent) {
+  const MutexLock lock(stream.mutex);
+  const Status fits = v_.CheckNewEntry(stream.id, intent.parent, intent.name);
+  if (!fits.ok() || !stream.read_only_reason.empty()) {
+    Log(LogLevel::kWarn, "volume.intent-dropped",
+        "the new file '" + intent.name + "' was not kept: " + fits.ToString());
+    return {};
+  }
+  stream.next_id = std::max(stream.next_id, intent.ino.value + 1);
+  Volume::Impl::Commit commit;
+  commit.change = Volume::Impl::PutOfCreate(intent);
+  commit.change.path = v_.tables_->PathOf(stream.id, intent.parent, intent.name);
+  return v_.Append(stream, std::move(commit));
+}
+
+// A truncation that was not recorded: the content is cut, or longer by zeros.
+Status Recovery::SettleTruncation(Stream& stream, const Intent& intent) {
+  const auto inode = v_.InodeOf(stream.id, intent.ino);
+  if (!inode.ok() || inode->nlink == 0 || inode->content.size == intent.size) return {};
+  std::vector<NewObject> objects;
+  const auto content = cas::ResizeContent(
+      *v_.objects_, inode->content, intent.size, [&](const Digest& digest, Buffer bytes) {
+        objects.push_back(NewObject{digest, std::move(bytes), {}, 0});
+        return Status();
+      });
+  if (!content.ok()) {
+    Log(LogLevel::kError, "volume.intent-dropped", content.status().ToString());
+    return {};
+  }
+  Attributes attributes = inode->attributes;
+  attributes.mtime = attributes.ctime = v_.clock_.Now();
+  return status_internal::AsStatus(
+      v_.CommitContent(stream.id, intent.ino, *content, objects, attributes, intent.actor));
+}
+
+}  // namespace memoirfs::volume

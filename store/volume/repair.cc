@@ -1,0 +1,22 @@
+#include "store/volume/repair.h"
+
+#include "store/volume/layout.h"
+
+namespace memoirfs::volume {
+
+Result<RepairReport> RepairStore(FileIo& io, Clock& clock, VolumeOptions options) {
+  TRY(ReadFormat(io));
+  TRY(WriteFileAtomically(io, kRebuildMarker, {}));
+  options.background = false;
+  ASSIGN_OR_RETURN(const auto volume, Volume::Open(io, clock, options));
+  RepairReport report;
+  report.index_rebuilt = true;
+  for (const AgentFacts& agent : volume->ListAgents()) report.records += agent.head.seq.value;
+  ASSIGN_OR_RETURN(const auto kept, io.List("quarantine"));
+  for (const std::string& name : kept) {
+    report.notes.push_back("quarantine/" + name + " holds what a crash left unfinished");
+  }
+  return report;
+}
+
+}  // namespace memoirfs::volume

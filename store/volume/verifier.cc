@@ -1,0 +1,85 @@
+#include "store/volume/verifier.h"
+
+#include <fmt/format.h>
+
+#include "store/chain/verifier.h"
+
+namespace memoirfs::volume {
+
+Result<VerifyReport> VerifyVolume(Volume& volume, const VerifyRequest& request,
+                                  const ProgressListener& progress) {
+  return Verifier(volume.impl(), request, progress).Run();
+}
+
+void Verifier::Tell(const std::string& what, uint64_t done, uint64_t total) {
+  if (progress_) progress_(VerifyProgress{what, done, total});
+}
+
+void Verifier::Problem(VerifyProblem problem) {
+  const std::lock_guard lock(mutex_);
+  report_.problems.push_back(std::move(problem));
+}
+
+Result<std::vector<Stream*>> Verifier::ChosenStreams() const {
+  std::vector<Stream*> streams = v_.Streams();
+  if (!request_.agent) return streams;
+  for (Stream* const stream : streams) {
+    if (stream->agent == *request_.agent) return std::vector<Stream*>{stream};
+  }
+  return Status(Code::kNotFound, "there is no agent '" + *request_.agent + "'");
+}
+
+Result<VerifyReport> Verifier::Run() {
+  ASSIGN_OR_RETURN(const std::vector<Stream*> streams, ChosenStreams());
+  // What was done before this moment is verified; records come through the segments.
+  if (!v_.journal_->failed()) TRY(v_.RunCommitterOnce());
+  for (size_t i = 0; i < streams.size(); ++i) {
+    Tell("chains", i, streams.size());
+    ++report_.streams;
+    TRY(CheckHead(*streams[i]));
+    if (request_.level >= VerifyLevel::kChains) TRY(CheckChain(*streams[i]));
+    if (request_.level >= VerifyLevel::kIndex) TRY(CheckIndex(*streams[i]));
+  }
+  if (request_.level >= VerifyLevel::kObjects) TRY(CheckObjects(streams));
+  return report_;
+}
+
+Status Verifier::CheckHead(const Stream& stream) {
+  const MutexLock lock(stream.mutex);
+  if (!stream.read_only_reason.empty()) {
+    Problem({"chain", "agent " + stream.agent, "a chain that can be continued",
+             stream.read_only_reason});
+  }
+  return {};
+}
+
+Status Verifier::CheckChain(const Stream& stream) {
+  chain::Head head;
+  {
+    const MutexLock lock(stream.mutex);
+    head = stream.head;
+  }
+  chain::ChainVerifier chain;
+  Digest at_head;
+  const Status read = chain::ForEachLine(v_.io_, stream.id, [&](uint64_t, std::string_view line) {
+    chain.Add(line);
+    if (chain.count() == head.seq.value) at_head = chain.head();
+    return Status();
+  });
+  const std::string where = "agent " + stream.agent + ", " + chain::ChainDirectory(stream.id);
+  if (!read.ok()) Problem({"chain", where, "readable segments", read.ToString()});
+  for (const std::string& text : chain.problems()) {
+    Problem({"record", where, "an unbroken chain", text});
+  }
+  report_.records += chain.count();
+  if (chain.count() < head.seq.value) {
+    Problem({"record", where, fmt::format("{} records", head.seq.value),
+             fmt::format("{} records", chain.count())});
+  } else if (chain.intact() && at_head != head.hash) {
+    Problem({"record", fmt::format("{}, record {}", where, head.seq.value), head.hash.ToHex(),
+             at_head.ToHex()});
+  }
+  return {};
+}
+
+}  // namespace memoirfs::volume

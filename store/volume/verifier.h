@@ -1,0 +1,64 @@
+#pragma once
+
+// The steps of VerifyVolume, one file each kind. Internal to store/volume.
+
+#include <mutex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "store/volume/verify.h"
+#include "store/volume/volume_impl.h"
+
+namespace memoirfs::volume {
+
+// Not thread-safe but where said. Changes may be made to the volume while it runs.
+class Verifier {
+ public:
+  Verifier(Volume::Impl& volume, const VerifyRequest& request, const ProgressListener& progress)
+      : v_(volume), request_(request), progress_(progress) {}
+
+  Result<VerifyReport> Run();
+
+ private:
+  // A content that a version of a file refers to.
+  struct Reference {
+    ContentId content;
+    StreamId stream;
+    InodeId ino;
+    Seq seq;
+  };
+
+  Result<std::vector<Stream*>> ChosenStreams() const;
+  void Tell(const std::string& what, uint64_t done, uint64_t total);
+  void Problem(VerifyProblem problem);  // thread-safe
+
+  // verifier.cc
+  Status CheckHead(const Stream& stream);
+  Status CheckChain(const Stream& stream);
+
+  // verifier_index.cc
+  Status CheckIndex(Stream& stream);
+  Result<std::vector<VerifyProblem>> CompareOnce(Stream& stream);
+  Status ReplayInto(meta::Index& scratch, const Stream& stream, Seq upto);
+  Result<std::vector<VerifyProblem>> CompareRows(Stream& stream, const meta::Index& scratch);
+
+  // verifier_objects.cc
+  Status CheckObjects(const std::vector<Stream*>& streams);
+  Result<std::vector<Reference>> CollectReferences(const std::vector<Stream*>& streams) const;
+  Status CheckReferences(const std::vector<Reference>& references);
+  void CheckReference(const Reference& reference);
+  bool FirstVisit(const Digest& digest);  // thread-safe
+  std::string Where(const Reference& reference) const;
+  Status CheckPacks();
+  Status CheckJournal();
+
+  Volume::Impl& v_;
+  const VerifyRequest& request_;
+  const ProgressListener& progress_;
+  std::mutex mutex_;  // guards what follows
+  VerifyReport report_;
+  std::unordered_set<Digest> visited_;
+};
+
+}  // namespace memoirfs::volume

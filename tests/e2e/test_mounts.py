@@ -64,7 +64,7 @@ class Sessions(MountCase):
         self.assertEqual(pid, store.pid())
         self.assertEqual(2, len(store.status()["mounts"]))
         (first / "f").write_text("of a")
-        self.assertEqual([], os.listdir(second))
+        self.assertEqual([], harness.names_in(second))
         store.umount(first.parent)
         (second / "f").write_text("of b")
         self.assertTrue(harness.process_exists(pid))
@@ -83,7 +83,7 @@ class Sessions(MountCase):
         harness.wait_until(lambda: (first / "g").exists(), "the new name appears")
         os.unlink(first / "f")
         harness.wait_until(lambda: not (second / "f").exists(), "the name goes")
-        harness.wait_until(lambda: os.listdir(second) == ["g"], "the listing follows")
+        harness.wait_until(lambda: harness.names_in(second) == ["g"], "the listing follows")
 
     @staticmethod
     def text(path, number):
@@ -187,8 +187,8 @@ class Endings(MountCase):
         with open(point / "a/memory/f", "wb", buffering=0) as file:
             file.write(b"not closed")
             os.kill(pid, 15)
+            store.forget(point)
             store.wait_for_end(pid)
-        store.forget(point)
         self.assertEqual(b"not closed", (store.mount(point=point) / "a/memory/f").read_bytes())
 
     def test_a_mount_in_use_is_not_taken_away(self):

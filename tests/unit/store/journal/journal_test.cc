@@ -171,10 +171,15 @@ TEST_CASE("a file that was half prepared is made anew") {
   CHECK(store.io.Stat(JournalPath(2))->size == kSmall.file_size);
 }
 
-TEST_CASE("a group that no file can hold is refused") {
+TEST_CASE("a group that no file can hold is refused, and the longest one goes to any file") {
   Store store;
-  CHECK(store.Append(TestBlob(Bytes(kSmall.file_size, 'x'))).code() == Code::kInvalidArgument);
+  // A file after the first one starts with a mark of 64 bytes.
+  const uint64_t longest = kSmall.file_size - 64 - FrameHeader::kSize - Digest::kSize;
+  CHECK(store.Append(TestBlob(Bytes(longest + 1, 'x'))).code() == Code::kInvalidArgument);
   CHECK_FALSE(store.journal->failed());
+  for (uint64_t number = 1; number <= 3; ++number) {
+    CHECK(store.MustAppend(TestBlob(Bytes(longest, 'x'))).journal == number);
+  }
 }
 
 TEST_CASE("on a full disk the reserve is for what cleans up") {

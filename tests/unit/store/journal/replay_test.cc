@@ -1,6 +1,7 @@
 #include "store/journal/replay.h"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "tests/support/journal_files.h"
 
@@ -99,6 +100,30 @@ TEST_CASE("a journal that lost its end cuts off what was appended later") {
   REQUIRE(CarryJournals(store.io, replayed.findings).ok());
   CHECK(store.io.List("packs")->size() == 1);
   CHECK(store.io.List("quarantine")->size() == 2);
+}
+
+TEST_CASE("what was cut off does not come back when carrying is cut short") {
+  Store store;
+  store.Zero(store.LastOf(1));
+  const std::vector<Location> counted = Replay(store.io).records;
+  bool done = false;
+  for (uint64_t n = 1; !done; ++n) {
+    INFO("call " << n);
+    const std::unique_ptr<SimIo> io = store.io.AfterKill();
+    io->CrashAt(n);
+    done = CarryJournals(*io, Replay(*io).findings).ok();
+    const std::unique_ptr<SimIo> left = io->AfterPowerCut(n);
+    REQUIRE(CarryJournals(*left, Replay(*left).findings).ok());
+    std::vector<Location> kept;
+    for (const std::string& pack : left->List("packs").value()) {
+      const PackId id{std::strtoull(pack.c_str(), nullptr, 10)};
+      if (PackPath(id) != "packs/" + pack) continue;  // a temporary that a crash left
+      for (const PackedRecord& record : ReadPackContents(*left, id, nullptr)->records) {
+        kept.push_back(record.location);
+      }
+    }
+    CHECK(kept == counted);
+  }
 }
 
 TEST_CASE("the end of a journal that a later one calls durable is damage, and nothing is cut off") {

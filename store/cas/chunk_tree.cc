@@ -100,6 +100,7 @@ class ChunkTree::Impl {
   Impl(ObjectStore& objects, const ContentId& id)
       : objects_(objects),
         saved_chunks_(ChunkCount(id.size)),
+        end_(saved_chunks_),
         root_level_(RootLevelOf(saved_chunks_)),
         root_digest_(id.digest) {}
 
@@ -130,6 +131,7 @@ class ChunkTree::Impl {
 
   ObjectStore& objects_;
   uint64_t saved_chunks_ = 0;  // of the content whose nodes are in the store
+  uint64_t end_ = 0;           // no chunk lies at or behind it
   unsigned root_level_ = 0;
   Digest root_digest_;          // out of date when the root is kChanged
   std::unique_ptr<Node> root_;  // null: not loaded yet
@@ -184,7 +186,9 @@ Status ChunkTree::Impl::SetChunk(uint64_t index, const Digest& digest) {
   }
   TRY(GrowTo(RootLevelOf(index + 1)));
   ASSIGN_OR_RETURN(Node* const root, Root());
-  return Put(*root, 0, index, digest);
+  TRY(Put(*root, 0, index, digest));
+  end_ = std::max(end_, index + 1);
+  return {};
 }
 
 Status ChunkTree::Impl::Put(Node& node, uint64_t first, uint64_t index, const Digest& digest) {
@@ -229,23 +233,27 @@ Status ChunkTree::Impl::Clear(Node& node, uint64_t first, uint64_t index) {
 }
 
 Status ChunkTree::Impl::Truncate(uint64_t count) {
-  if (count >= CapacityOf(root_level_)) return {};
-  if (root_ == nullptr && count >= saved_chunks_) return {};
+  if (count >= end_) return {};
   ASSIGN_OR_RETURN(Node* const root, Root());
-  return Cut(*root, 0, count);
+  TRY(Cut(*root, 0, count));
+  end_ = count;
+  return {};
 }
 
+// Changes nothing before the last node on the edge is loaded, so that a failure leaves the tree as
+// it was.
 Status ChunkTree::Impl::Cut(Node& node, uint64_t first, uint64_t count) {
   const uint64_t span = SpanOf(node.body.level);
   const uint64_t kept = count - first;
-  const uint64_t whole_slots = kept / span;
+  const size_t whole_slots = kept / span;
   const bool is_split = kept % span != 0;
+  if (is_split && !node.IsHole(whole_slots)) {
+    const uint64_t child_first = first + whole_slots * span;
+    ASSIGN_OR_RETURN(Node* const child, Child(node, whole_slots, child_first));
+    TRY(Cut(*child, child_first, count));
+    node.TakeOver(whole_slots);
+  }
   node.KeepSlots(whole_slots + (is_split ? 1 : 0));
-  if (!is_split || node.IsHole(whole_slots)) return {};
-  first += whole_slots * span;
-  ASSIGN_OR_RETURN(Node* const child, Child(node, whole_slots, first));
-  TRY(Cut(*child, first, count));
-  node.TakeOver(whole_slots);
   return {};
 }
 

@@ -259,13 +259,13 @@ Bytes StreamRow::Encode() const {
 Result<StreamRow> StreamRow::Decode(ByteView row) {
   return DecodeRow<StreamRow>(row, "streams", [](Decoder& in, StreamRow& out) {
     out.agent = in.String();
-    const uint8_t removed = in.U8();
-    out.removed = removed == 1;
+    const uint8_t flag = in.U8();
+    out.removed = flag == 1;
     out.seq = Seq(in.U64());
     out.hash = in.Hash();
     out.ts = in.I64();
     out.next_id = in.U64();
-    return removed <= 1;
+    return flag <= 1;
   });
 }
 

@@ -171,10 +171,10 @@ TEST_CASE("the schema's types, constants, choices and required members are check
   CHECK(SchemaProblems([](Json& r) { r["ts"] = 5; }) ==
         Lines{"record 1: schema: record.ts: expected string, got number"});
   CHECK(SchemaProblems([](Json& r) {
-          r["framework_tags"] = {"a", 1};
+          r["framework_tags"] = Json::array({"a", 1});
         }) == Lines{"record 1: schema: record.framework_tags[1]: expected string, got number"});
   CHECK(SchemaProblems([](Json& r) {
-          r["findings"] = {Json{{"type", "ssn"}}};
+          r["findings"] = Json::array({Json{{"type", "ssn"}}});
         }) == Lines{"record 1: schema: record.findings[0]: missing required field \"severity\""});
   CHECK(SchemaProblems([](Json& r) {
           r["data"] = Json{{"cross_region", true}};

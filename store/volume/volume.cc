@@ -1,5 +1,7 @@
 #include "store/volume/volume.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "store/volume/recovery.h"
@@ -27,6 +29,14 @@ Status InitStore(FileIo& io, const VolumeOptions& options) {
   VolumeOptions quiet = options;
   quiet.background = false;
   return status_internal::AsStatus(Volume::Open(io, Clock::Real(), quiet));
+}
+
+Status InitStore(const std::string& path, const VolumeOptions& options) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Status::FromErrno(errno, "create " + path);
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileIo> io, OpenRealIo(path));
+  return InitStore(*io, options);
 }
 
 // --- opening and closing ------------------------------------------------------------------------

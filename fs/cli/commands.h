@@ -35,6 +35,7 @@ void AddLog(CLI::App& app, Invocation& invocation);
 void AddCat(CLI::App& app, Invocation& invocation);
 void AddSync(CLI::App& app, Invocation& invocation);
 void AddFsck(CLI::App& app, Invocation& invocation);
+void AddBench(CLI::App& app, Invocation& invocation);
 
 // The application with all of them; options and commands refer to `invocation`.
 std::unique_ptr<CLI::App> MakeApplication(Invocation& invocation);

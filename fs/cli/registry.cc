@@ -22,7 +22,7 @@ std::unique_ptr<CLI::App> MakeApplication(Invocation& invocation) {
       ->type_name("DIR");
   app->add_flag("--json", invocation.json, "Print facts and errors as JSON");
   for (const auto add : {AddInit, AddAgent, AddMount, AddUmount, AddStatus, AddVerify, AddLog,
-                         AddCat, AddSync, AddFsck}) {
+                         AddCat, AddSync, AddFsck, AddBench}) {
     add(*app, invocation);
   }
   app->footer(

@@ -227,11 +227,13 @@ class Kills(harness.ProductCase):
             (root / folder).mkdir()
         account = Account()
         for number in range(KILLS):
-            with self.subTest(kill=number, seed=harness.SEED):
-                self.interrupt(store, root, account, rng)
-                store.mount_agent(harness.AGENT, point=root.parent)
+            self.interrupt(store, root, account, rng)
+            store.mount_agent(harness.AGENT, point=root.parent)
+            try:
                 self.check(root, account)
                 self.check_tree(root, account)
+            except AssertionError as error:
+                raise AssertionError(f"after kill {number}, seed {harness.SEED}: {error}") from error
         store.umount()
         store.command("verify")
         print(f"{KILLS} kills, {account.acknowledged} acknowledged steps, "

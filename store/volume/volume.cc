@@ -37,10 +37,6 @@ Status InitStore(const std::string& path, const VolumeOptions& options) {
     return Status::FromErrno(errno, "create " + path);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<FileIo> io, OpenRealIo(path));
-
-    return Status::FromErrno(errno, "make the store directory " + path);
-  }
-  ASSIGN_OR_RETURN(const std::unique_ptr<FileIo> io, OpenRealIo(path));
   ASSIGN_OR_RETURN(const auto names, io->List("."));
   // What is there already is judged first: no lock file is left in a directory that is no store.
   if (!names.empty() && names != std::vector<std::string>{"LOCK"}) return InitStore(*io, options);

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "fs/fuse/channel.h"
@@ -159,8 +160,17 @@ Status MountedSession::StartLoop() {
   sigfillset(&all);
   sigdelset(&all, WakeSignal());
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  loop_ = std::thread([this] { RunLoop(); });
+  Status started;
+  try {
+    loop_ = std::thread([this] { RunLoop(); });
+  } catch (const std::system_error& error) {
+    started = Status::FromErrno(error.code().value(), "starting the thread of the mount");
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!started.ok()) {
+    if (IsOurMountThere()) (void)TakeMountAway(path_, true);
+    return started;
+  }
   MutexLock lock(mutex_);
   while (state_ == State::kStarting) changed_.Wait(mutex_);
   if (state_ == State::kServing) return {};

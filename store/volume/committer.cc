@@ -14,6 +14,7 @@ namespace {
 
 // More in the overlay than this is written out before its time: memory is bounded.
 constexpr size_t kOverlayBytes = 16U << 20;
+constexpr uint64_t kSpareBytes = 16U << 20;
 
 }  // namespace
 
@@ -46,7 +47,9 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       line = lines_.front();
     }
     const Status status = WriteLine(line.stream, line.record);
-    if (!status.ok()) BreakSegment(line.stream, status);
+    const bool broken = status.code() == Code::kCorrupt || status.code() == Code::kNotFound;
+    if (!status.ok() && !broken) return status;  // no space, say: again the next time
+    if (broken) BreakSegment(line.stream, status);
     const MutexLock lock(queue_mutex_);
     lines_.pop_front();
   }
@@ -131,6 +134,7 @@ Status Volume::Impl::CheckpointLocked() {
 
 Status Volume::Impl::Checkpoint() {
   const MutexLock lock(checkpoint_mutex_);
+  KeepSpareSpace();
   return CheckpointLocked();
 }
 
@@ -147,11 +151,14 @@ Status Volume::Impl::SealFullJournals() {
 
 Status Volume::Impl::RunCommitterOnce() {
   const MutexLock lock(checkpoint_mutex_);
+  KeepSpareSpace();
   TRY(Barrier());
   const journal::Lsn durable = journal_->durable();
   TRY(WriteSegments(durable));
   TRY(index_->Flush(durable));
-  TRY(journal_->PrepareNext());
+  const Status prepared = journal_->PrepareNext();
+  // Without room for a next file, what is left of this one still serves.
+  if (!prepared.ok() && prepared.code() != Code::kNoSpace) return prepared;
   return SealFullJournals();
 }
 
@@ -176,6 +183,21 @@ void Volume::Impl::CommitterLoop() {
       Log(LogLevel::kError, "volume.committer", status.ToString());
     }
     told = !status.ok();
+  }
+}
+
+// Deletion must work on a full disk, and it writes: records, rows of the index, lines of chains. A
+// spare file is given back when the disk is nearly full, and made again when there is room.
+void Volume::Impl::KeepSpareSpace() {
+  const auto space = io_.Space();
+  if (!space.ok()) return;
+  const uint64_t available = space->available_blocks * space->block_size;
+  if (available < kSpareBytes && io_.Remove(kSpareFile).ok()) {
+    Log(LogLevel::kWarn, "volume.disk-full", "the disk is nearly full: the spare space is used");
+  }
+  if (available > 4 * kSpareBytes && !io_.Stat(kSpareFile).ok()) {
+    const Status made = WriteFileAtomically(io_, kSpareFile, Bytes(kSpareBytes, '\0'));
+    if (!made.ok()) Log(LogLevel::kWarn, "volume.spare-space", made.ToString());
   }
 }
 
@@ -205,6 +227,7 @@ void Volume::Impl::Close() {
 // The last frame says that nothing is behind it: the next opening goes on from there.
 Status Volume::Impl::StopCleanly() {
   const MutexLock lock(checkpoint_mutex_);
+  KeepSpareSpace();
   TRY(CheckpointLocked());
   TRY(SealFullJournals());
   Encoder payload;

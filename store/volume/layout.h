@@ -11,6 +11,8 @@
 namespace memoirfs::volume {
 
 inline constexpr char kIndexDirectory[] = "index";
+// Space kept for deletion on a full disk.
+inline constexpr char kSpareFile[] = "SPARE";
 // A file of this name asks the next opening to rebuild the index.
 inline constexpr char kRebuildMarker[] = "REBUILD";
 

@@ -187,6 +187,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status SealFullJournals() REQUIRES(checkpoint_mutex_);
   void CommitterLoop();
   void WakeCommitterWhenFull();
+  void KeepSpareSpace() REQUIRES(checkpoint_mutex_);
   Status StopCleanly() EXCLUDES(checkpoint_mutex_);
   // Which index a checkpoint row belongs to: not another store's.
   uint64_t IndexGeneration() const;

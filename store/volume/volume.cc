@@ -34,7 +34,7 @@ Status InitStore(FileIo& io, const VolumeOptions& options) {
 
 Status InitStore(const std::string& path, const VolumeOptions& options) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return Status::FromErrno(errno, "make the store directory " + path);
+    return Status::FromErrno(errno, "create " + path);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<FileIo> io, OpenRealIo(path));
   ASSIGN_OR_RETURN(const auto names, io->List("."));

@@ -315,7 +315,7 @@ class DirectoryCase(unittest.TestCase):
             others = ["--allow-other"] if is_root() else []
             DirectoryCase.shared = store
             store.root = store.mount(*others) / AGENT / "memory"
-            os.chmod(store.points[-1], 0o755)
+            os.chmod(store.root, 0o755)
         return DirectoryCase.shared.root
 
     def write(self, name, data=b"text\n"):

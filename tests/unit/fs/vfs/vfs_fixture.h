@@ -130,7 +130,7 @@ class VfsFixture {
   static volume::VolumeOptions VolumeOptions() {
     volume::VolumeOptions options;
     options.background = false;
-    options.journal.file_size = 16U << 20;
+    options.journal.file_size = 8U << 20;
     options.journal.reserve = 1U << 20;
     return options;
   }

@@ -316,9 +316,9 @@ TEST_CASE("a journal that was stopped cleanly goes on where it stood") {
   REQUIRE(again.ok());
   store.journal = std::move(again).value();
   CHECK(store.journal->durable() == end);
-  const uint64_t files = store.io.calls(SimCall::kOpen);
+  const uint64_t files = store.io.calls(SimCall::kCreate);
   CHECK(FillJournal(store).journal == 2);
-  CHECK(store.io.calls(SimCall::kOpen) == files);  // the prepared file was taken over
+  CHECK(store.io.calls(SimCall::kCreate) == files);  // the prepared file was taken over
   CHECK_FALSE(testing::ScanJournal(store.io, 1).scan.torn_tail);
 }
 

@@ -115,10 +115,12 @@ TEST_CASE("what was cut off does not come back when carrying is cut short") {
     const std::unique_ptr<SimIo> left = io->AfterPowerCut(n);
     REQUIRE(CarryJournals(*left, Replay(*left).findings).ok());
     std::vector<Location> kept;
-    for (const std::string& pack : left->List("packs").value()) {
+    const std::vector<std::string> packs = left->List("packs").value();
+    for (const std::string& pack : packs) {
       const PackId id{std::strtoull(pack.c_str(), nullptr, 10)};
       if (PackPath(id) != "packs/" + pack) continue;  // a temporary that a crash left
-      for (const PackedRecord& record : ReadPackContents(*left, id, nullptr)->records) {
+      const PackContents contents = ReadPackContents(*left, id, nullptr).value();
+      for (const PackedRecord& record : contents.records) {
         kept.push_back(record.location);
       }
     }

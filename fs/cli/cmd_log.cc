@@ -23,10 +23,10 @@ std::string Who(const chain::Actor& actor) {
          std::to_string(actor.uid);
 }
 
+// A rename's path is where it went.
 std::string PathOf(const chain::Change& change) {
-  std::string path = Printable(change.path);
-  if (change.op == chain::Op::kRename) path += " -> " + Printable(change.new_name);
-  return path;
+  const std::string path = Printable(change.path);
+  return change.op == chain::Op::kRename ? Printable(change.name) + " -> " + path : path;
 }
 
 Row RowOf(const chain::ParsedRecord& record) {

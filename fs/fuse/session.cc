@@ -9,13 +9,14 @@
 
 #include "fs/fuse/session.h"
 
+#include <fcntl.h>
 #include <fuse_lowlevel.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -108,7 +109,8 @@ MountedSession::~MountedSession() {
     EndLoop();
     loop_.join();
   }
-  view_.reset();  // no notification comes from here on
+  if (IsOurMountThere()) (void)TakeMountAway(path_, true);  // no loop was started for it
+  view_.reset();                                            // no notification comes from here on
   FreeSession();
 }
 
@@ -167,10 +169,7 @@ Status MountedSession::StartLoop() {
     started = Status::FromErrno(error.code().value(), "starting the thread of the mount");
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!started.ok()) {
-    if (IsOurMountThere()) (void)TakeMountAway(path_, true);
-    return started;
-  }
+  TRY(started);
   MutexLock lock(mutex_);
   while (state_ == State::kStarting) changed_.Wait(mutex_);
   if (state_ == State::kServing) return {};
@@ -264,14 +263,18 @@ void MountedSession::EndLoop() {
   }
 }
 
+// libfuse frees what it keeps of a mount only by unmounting, and does that by path, where another's
+// mount may lie by now. It leaves the path alone where poll reports an error on the device, as it
+// does for a pipe without a reader, which therefore takes the device's place. With that the device
+// is closed, and the kernel ends what is left of the connection.
 void MountedSession::FreeSession() {
   if (session_ == nullptr) return;
-  if (!path_.empty()) {
-    // libfuse frees what it keeps of a mount only by unmounting, and does that by path: harmless
-    // once the device reports that its connection is gone, as it then only closes it. Otherwise
-    // (files are open on a detached mount) the path may be another's, and is not touched.
-    pollfd device{.fd = fuse_session_fd(session_), .events = 0, .revents = 0};
-    if (::poll(&device, 1, 0) == 1 && (device.revents & POLLERR)) fuse_session_unmount(session_);
+  std::array<int, 2> pipe{};
+  if (!path_.empty() && ::pipe2(pipe.data(), O_CLOEXEC) == 0) {
+    ::close(pipe[0]);
+    ::dup3(pipe[1], fuse_session_fd(session_), O_CLOEXEC);
+    ::close(pipe[1]);
+    fuse_session_unmount(session_);
   }
   fuse_session_destroy(session_);
 }

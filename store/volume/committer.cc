@@ -141,6 +141,8 @@ Status Volume::Impl::Checkpoint() {
 Status Volume::Impl::SealFullJournals() {
   if (journal_->FullJournals().empty()) return {};
   TRY(CheckpointLocked());
+  // The checkpoint's own frame, so that whatever full files end with is behind a barrier.
+  TRY(Barrier());
   while (!journal_->FullJournals().empty()) {
     const journal::PackId pack{journal_->FullJournals().front().journal, false};
     TRY(journal_->SealOldest());

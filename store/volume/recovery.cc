@@ -32,6 +32,8 @@ Status Recovery::ListFiles() {
   std::sort(logs_.begin(), logs_.end());
   ASSIGN_OR_RETURN(const auto packs, v_.io_.List("packs"));
   for (const std::string& name : packs) {
+    // A pack that was being written when the machine stopped; its source is still there.
+    if (name.ends_with(".tmp")) TRY(v_.io_.Remove("packs/" + name));
     if (const auto number = NumberOf(name, ".pack")) packs_.insert(*number);
     if (const auto number = NumberOf(name, ".bulk")) bulks_.insert(*number);
   }
@@ -162,7 +164,9 @@ Status Recovery::CarryJournals() {
 Status Recovery::StartJournal(bool clean) {
   const uint64_t now_seconds =
       static_cast<uint64_t>(std::max<Nanos>(v_.clock_.Now(), 0)) / 1'000'000'000;
-  v_.epoch_ = std::max(last_epoch_ + 1, now_seconds);
+  // It rises, and cannot be guessed: content must not be able to imitate a frame.
+  const uint64_t random = Decoder(RandomBytes(sizeof(uint32_t))).U32();
+  v_.epoch_ = std::max(last_epoch_ + 1, now_seconds << 32 | random);
   if (clean) {
     const journal::Lsn at{logs_.front(), clean_end_};
     ASSIGN_OR_RETURN(v_.journal_,

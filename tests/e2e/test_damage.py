@@ -114,7 +114,7 @@ class Original:
                     if start < size - FOOTER]
             return [(kind, body), (f"{kind} footer", [(max(0, size - FOOTER), size)])]
         known = {"journal": "journal", "chains": "segment", "index": "index", "FORMAT": "FORMAT",
-                 "LOCK": "LOCK", "recall": "recall", "staging": "staging"}
+                 "LOCK": "LOCK", "SPARE": "SPARE", "recall": "recall", "staging": "staging"}
         if top not in known:
             raise AssertionError(f"{name}: a kind of file that this test does not know")
         return [(known[top], data_ranges(path))]

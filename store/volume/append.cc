@@ -106,14 +106,13 @@ Status Volume::Impl::Append(Stream& stream, Commit commit) {
   return {};
 }
 
-Status Volume::Impl::AppendIntent(const Stream& stream, const Intent& intent) {
+Status Volume::Impl::AppendIntent(const Stream& stream, const Intent& intent,
+                                  journal::AppendClass append_class) {
   TRY(CheckWritable(stream));
   const Bytes payload = intent.Encode();
   const NewFrame frame{FrameType::kIntent, payload, {}};
-  const bool removes = intent.kind == Intent::Kind::kCancel;
   const MutexLock lock(commit_mutex_);
-  return status_internal::AsStatus(journal_->Append(
-      {&frame, 1}, removes ? journal::AppendClass::kReserve : journal::AppendClass::kNormal));
+  return status_internal::AsStatus(journal_->Append({&frame, 1}, append_class));
 }
 
 // What is constant for this opening of the store stands once in each chain that it changes.

@@ -14,7 +14,11 @@ namespace {
 
 // More in the overlay than this is written out before its time: memory is bounded.
 constexpr size_t kOverlayBytes = 16U << 20;
-constexpr uint64_t kSpareBytes = 16U << 20;
+
+bool IsShortage(Code code) {
+  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
+         code == Code::kOutOfMemory;
+}
 
 }  // namespace
 
@@ -47,9 +51,8 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       line = lines_.front();
     }
     const Status status = WriteLine(line.stream, line.record);
-    const bool broken = status.code() == Code::kCorrupt || status.code() == Code::kNotFound;
-    if (!status.ok() && !broken) return status;  // no space, say: again the next time
-    if (broken) BreakSegment(line.stream, status);
+    if (IsShortage(status.code())) return status;  // again the next time
+    if (!status.ok()) BreakSegment(line.stream, status);
     const MutexLock lock(queue_mutex_);
     lines_.pop_front();
   }
@@ -109,10 +112,11 @@ uint64_t Volume::Impl::IndexGeneration() const {
 }
 
 Status Volume::Impl::ReemitIntents() {
+  constexpr auto kReserve = journal::AppendClass::kReserve;
   for (Stream* const stream : Streams()) {
     const MutexLock lock(stream->mutex);
-    for (const auto& [ino, intent] : stream->creates) TRY(AppendIntent(*stream, intent));
-    for (const auto& [ino, intent] : stream->truncations) TRY(AppendIntent(*stream, intent));
+    for (const auto& [ino, intent] : stream->creates) TRY(AppendIntent(*stream, intent, kReserve));
+    for (const auto& [ino, intent] : stream->truncations) TRY(AppendIntent(*stream, intent, kReserve));
   }
   return {};
 }

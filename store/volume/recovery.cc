@@ -175,9 +175,24 @@ Status Recovery::StartJournal(bool clean) {
   }
   // Above every number that was used: a location is never taken for another's.
   const uint64_t number = std::max(last_number_, packs_.empty() ? 0 : *packs_.rbegin()) + 1;
-  ASSIGN_OR_RETURN(v_.journal_,
-                   journal::Journal::Create(v_.io_, v_.options_.journal, number, v_.epoch_));
-  return {};
+  return CreateJournal(number);
+}
+
+// On a full disk a smaller journal must do: with its reserve, files can be removed.
+Status Recovery::CreateJournal(uint64_t number) {
+  constexpr uint64_t kSmallest = 1U << 20;
+  journal::JournalOptions options = v_.options_.journal;
+  for (;;) {
+    auto journal = journal::Journal::Create(v_.io_, options, number, v_.epoch_);
+    if (journal.ok()) {
+      v_.journal_ = std::move(*journal);
+      return {};
+    }
+    if (journal.code() != Code::kNoSpace || options.file_size / 2 < kSmallest) {
+      return journal.status();
+    }
+    options.file_size /= 2;
+  }
 }
 
 Status Recovery::FlushWhenFull(bool all) {
@@ -359,6 +374,10 @@ Status Recovery::ReplayIntent(ByteView payload) {
 Status Recovery::Run() {
   TRY(ListFiles());
   TRY(ClearStaging());
+  {
+    const MutexLock lock(v_.checkpoint_mutex_);
+    v_.KeepSpareSpace();
+  }
   TRY(OpenIndex());
   ASSIGN_OR_RETURN(const bool clean, ContinuesCleanly());
   if (!clean) TRY(CarryJournals());

@@ -9,6 +9,7 @@ namespace memoirfs::volume {
 namespace {
 
 constexpr size_t kFlushBytes = 8U << 20;
+constexpr uint64_t kSmallIndexBytes = 8U << 20;
 // Everything that recovery applies is durable: a position before that of every append.
 constexpr journal::Lsn kDurable{0, 0};
 
@@ -95,8 +96,26 @@ Status Recovery::OpenIndex() {
     return StartRebuild("its checkpoint is in journal " + std::to_string(number) +
                         ", which is not there");
   }
+  ASSIGN_OR_RETURN(const bool sound, SmallIndexIsSound());
+  if (!sound) return StartRebuild("it is damaged");
   checkpoint_ = *row;
   return {};
+}
+
+// A small index is read through, so that damage is mended before anyone meets it. A big one is not:
+// opening must not take long; damage shows when a row is read, and is mended by the next opening.
+Result<bool> Recovery::SmallIndexIsSound() {
+  uint64_t bytes = 0;
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List(kIndexDirectory));
+  for (const std::string& name : names) {
+    const auto facts = v_.io_.Stat(std::string(kIndexDirectory) + "/" + name);
+    if (facts.ok()) bytes += facts->size;
+  }
+  if (bytes > kSmallIndexBytes) return true;
+  const Status read = v_.index_->Scan({}, {}, [](ByteView, ByteView) { return true; });
+  if (read.code() == Code::kCorrupt) return false;
+  TRY(read);
+  return true;
 }
 
 // A journal that was prepared and never written to.

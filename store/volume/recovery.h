@@ -32,6 +32,7 @@ class Recovery {
   Status ListFiles();
   Status ClearStaging();
   Status OpenIndex();
+  Result<bool> SmallIndexIsSound();
   Status StartRebuild(const std::string& why);
 
   // The journals.

@@ -52,6 +52,7 @@ void AddCat(CLI::App& app, Invocation& invocation) {
   command
       ->add_option("--seq", options->seq,
                    "As PATH@SEQ, for a path that ends in '@' and digits itself")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("SEQ");
   command->callback([&invocation, options] {
     invocation.run = [options](const Invocation& i, const Output& o) {

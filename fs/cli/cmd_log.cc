@@ -23,10 +23,10 @@ std::string Who(const chain::Actor& actor) {
          std::to_string(actor.uid);
 }
 
+// A rename's path is where it went.
 std::string PathOf(const chain::Change& change) {
-  std::string path = Printable(change.path);
-  if (change.op == chain::Op::kRename) path += " -> " + Printable(change.new_name);
-  return path;
+  const std::string path = Printable(change.path);
+  return change.op == chain::Op::kRename ? Printable(change.name) + " -> " + path : path;
 }
 
 Row RowOf(const chain::ParsedRecord& record) {
@@ -86,9 +86,11 @@ void AddLog(CLI::App& app, Invocation& invocation) {
   command->add_option("AGENT", options->agent, "Only this agent's chain");
   command->add_option("PATH", options->path, "Only this file, or what is below this directory");
   command->add_option("--limit", options->limit, "The newest N records; 0: all")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--since-seq", options->since_seq, "Only records after number N")
+      ->check(CLI::NonNegativeNumber)
       ->type_name("N");
   command->callback([&invocation, options] {
     invocation.run = [options](const Invocation& i, const Output& o) {

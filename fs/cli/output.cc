@@ -79,6 +79,7 @@ void Output::Table(const std::vector<std::vector<std::string>>& rows) const {
       line += row[i];
       if (i + 1 < row.size()) line.append(widths[i] - Width(row[i]) + 2, ' ');
     }
+    line.erase(line.find_last_not_of(' ') + 1);
     Text(&row == &rows.front() ? Paint(Colour::kDim, line) : line);
   }
 }

@@ -16,10 +16,13 @@ Result<std::string> AskDaemon(const std::string& store, const Request& request, 
   ASSIGN_OR_RETURN(const std::string line, EncodeRequest(request));
   ASSIGN_OR_RETURN(const UniqueFd fd, ConnectToControlSocket(store));
   LineChannel channel(fd.get(), kWriteTimeout);
-  TRY(channel.WriteLine(line));
+  // A daemon that refuses the connection says why and closes it, without reading: what it said
+  // matters more than that the request could not be written.
+  const Status written = channel.WriteLine(line);
   while (true) {
     const auto deadline = std::chrono::steady_clock::now() + kAnswerTimeout;
     auto answer = channel.ReadLine(kMaxReplyLine, deadline);
+    if (!answer.ok() && !written.ok()) return written;
     if (answer.code() == Code::kNotFound) {
       return Status(Code::kInterrupted, "the daemon ended before it answered. See its log");
     }

@@ -133,12 +133,7 @@ void ControlServer::AcceptOne() {
 }
 
 void ControlServer::Serve(Connection& connection) {
-  Status status;
-  try {
-    status = Answer(connection);
-  } catch (const std::exception& e) {
-    status = Status(Code::kInternal, e.what());
-  }
+  const Status status = Answer(connection);
   if (!status.ok()) Log(LogLevel::kInfo, "daemon.request", status.ToString());
   ::shutdown(connection.fd.get(), SHUT_RDWR);
   connection.finished = true;
@@ -147,19 +142,25 @@ void ControlServer::Serve(Connection& connection) {
 Status ControlServer::Answer(Connection& connection) {
   LineChannel channel(connection.fd.get(), options_.write_timeout);
   ChannelSink sink(channel);
-  const auto deadline = std::chrono::steady_clock::now() + options_.read_timeout;
-  const auto answer = [&]() -> Result<std::string> {
-    ASSIGN_OR_RETURN(const Peer peer, AdmittedPeer(connection.fd.get()));
-    ASSIGN_OR_RETURN(const std::string line, channel.ReadLine(kMaxRequestBytes, deadline));
-    ASSIGN_OR_RETURN(const Request request, DecodeRequest(line));
-    return handler_(request, peer, sink);
-  };
-  const Result<std::string> result = answer();
+  const Result<std::string> result = HandleRequest(connection, channel, sink);
   if (!result.ok()) {
     TRY(sink.Send({.kind = Reply::Kind::kError, .error = result.status()}));
     return result.status();
   }
   return sink.Send({.kind = Reply::Kind::kResult, .json = result.value()});
+}
+
+Result<std::string> ControlServer::HandleRequest(Connection& connection, LineChannel& channel,
+                                                 ReplySink& sink) {
+  const auto deadline = std::chrono::steady_clock::now() + options_.read_timeout;
+  ASSIGN_OR_RETURN(const Peer peer, AdmittedPeer(connection.fd.get()));
+  ASSIGN_OR_RETURN(const std::string line, channel.ReadLine(kMaxRequestBytes, deadline));
+  ASSIGN_OR_RETURN(const Request request, DecodeRequest(line));
+  try {
+    return handler_(request, peer, sink);
+  } catch (const std::exception& e) {
+    return Status(Code::kInternal, e.what());
+  }
 }
 
 void ControlServer::JoinFinished() {

@@ -46,6 +46,7 @@ class ControlServer {
   void AcceptOne();
   void Serve(Connection& connection);
   Status Answer(Connection& connection);
+  Result<std::string> HandleRequest(Connection& connection, LineChannel& channel, ReplySink& sink);
   void JoinFinished();
 
   const std::string store_;

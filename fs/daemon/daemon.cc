@@ -147,13 +147,21 @@ Status Daemon::Finish() {
   // Before anything that may wait: what is on the mounts becomes durable.
   Status status = vfs_->CommitAll();
   mounts_->UnmountAll();
-  for (const Status& next :
-       {vfs_->CommitAll(), store_->volume().Checkpoint(), store_->UpdateAnchors()}) {
+  for (const Status& next : {vfs_->CommitAll(), MakeDurable(), store_->UpdateAnchors()}) {
     if (status.ok()) status = next;
   }
-  if (store_->volume().Facts().read_only) status = {};  // nothing to make durable
   Log(status.ok() ? LogLevel::kInfo : LogLevel::kError, "daemon.stop", status.ToString());
   return status;
+}
+
+// On a full disk a barrier must do: the journal has everything, and the next opening replays it.
+Status Daemon::MakeDurable() {
+  volume::Volume& volume = store_->volume();
+  if (volume.Facts().read_only) return {};
+  const Status status = volume.Checkpoint();
+  if (status.code() != Code::kNoSpace) return status;
+  Log(LogLevel::kWarn, "daemon.checkpoint", status.ToString());
+  return volume.Sync();
 }
 
 Result<std::string> Daemon::Handle(const Request& request, const Peer& peer, ReplySink& sink) {
@@ -176,7 +184,7 @@ Result<std::string> Daemon::Handle(const Request& request, const Peer& peer, Rep
 Result<std::string> Daemon::HandleUmount(const Request& request) {
   TRY(mounts_->Unmount(request.mountpoint, request.lazy));
   Log(LogLevel::kInfo, "daemon.unmounted", request.mountpoint);
-  if (!store_->volume().Facts().read_only) TRY(store_->volume().Checkpoint());
+  TRY(MakeDurable());
   const bool last = mounts_->count() == 0;
   return Json{{"mountpoint", request.mountpoint}, {"last", last}}.dump();
 }

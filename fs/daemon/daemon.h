@@ -54,6 +54,7 @@ class Daemon final : public ServingHooks {
   // False when it is time to end.
   bool WaitForWork();
   bool IsIdle() const;
+  Status MakeDurable();
   Status Finish();
 
   const DaemonOptions options_;

@@ -93,6 +93,11 @@ Result<std::shared_ptr<Mounts::Entry>> Mounts::TakeForUnmount(const std::string&
 Status Mounts::Unmount(const std::string& mountpoint, bool lazy) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, TakeForUnmount(mountpoint));
   Status status = entry->session->view().CommitAll();
+  if (status.code() == Code::kNoSpace) {
+    // Who closed the file was told so; the mount is not held for it.
+    Log(LogLevel::kError, "daemon.unsaved", mountpoint + ": " + status.ToString());
+    status = {};
+  }
   if (status.ok() || lazy) status = entry->session->Unmount(lazy);
   if (!status.ok() && !entry->gone) {
     entry->state = Entry::State::kServing;

@@ -81,12 +81,15 @@ std::string AgentToJson(const AgentFacts& agent) { return Dump(AgentJson(agent))
 
 std::string StatusToJson(const StatusFacts& facts, const std::optional<std::string>& agent) {
   const VolumeFacts& volume = facts.volume;
-  const bool rolled_back = !facts.rollback_reason.empty();
+  const std::string& reason =
+      facts.rollback_reason.empty() ? volume.read_only_reason : facts.rollback_reason;
+  // A command that only looks opens a store read-only: that says nothing about the store.
+  const bool read_only = volume.read_only && (facts.serving.serving || !reason.empty());
   Json json = {{"store_id", volume.store_id},
                {"session_id", volume.session_id},
                {"pid", facts.pid == 0 ? Json(nullptr) : Json(facts.pid)},
-               {"read_only", volume.read_only},
-               {"read_only_reason", rolled_back ? facts.rollback_reason : volume.read_only_reason},
+               {"read_only", read_only},
+               {"read_only_reason", reason},
                {"anchored", facts.anchored ? "same machine" : "none"},
                {"end", LsnJson(volume.end)},
                {"durable", LsnJson(volume.durable)},

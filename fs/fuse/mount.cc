@@ -33,13 +33,15 @@ Status CheckDevice() {
     ::close(fd);
     return {};
   }
-  const int error = errno;
-  const char* load = error == ENOENT || error == ENODEV ? "load the module (modprobe fuse); " : "";
-  // fusermount3 is setuid root: it opens the device where the user may not.
-  if ((error == EACCES || error == EPERM) && !IsRoot()) return {};
-  return Status(Code::kUnavailable,
-                fmt::format("{} cannot be opened ({}): {}{}", kDevice,
-                            Status::FromErrno(error, "open").message(), load, kContainerHint));
+  const Status error = Status::FromErrno(errno, kDevice);
+  if (error.code() == Code::kAccess && !IsRoot()) {
+    return Status(Code::kAccess,
+                  fmt::format("{}: this user may not open it; the administrator has to allow that "
+                              "(chmod 666 {}, Debian's default), or mount as root",
+                              error.message(), kDevice));
+  }
+  return Status(Code::kUnavailable, fmt::format("{}: load the module (modprobe fuse); {}",
+                                                error.message(), kContainerHint));
 }
 
 // Where execvp would find it, and where libfuse looks first.

@@ -44,7 +44,8 @@ void Init(void* userdata, fuse_conn_info* connection) {
   connection->max_background = kBackgroundRequests;
   connection->congestion_threshold = kBackgroundRequests * 3 / 4;
   connection->time_gran = 1;
-  static_cast<SessionContext*>(userdata)->on_init();
+  static_cast<SessionContext*>(userdata)->parallel_dirops =
+      (connection->capable & FUSE_CAP_PARALLEL_DIROPS) != 0;
 }
 
 void Lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {

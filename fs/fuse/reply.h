@@ -7,8 +7,10 @@
 
 #include <fuse_lowlevel.h>
 
+#include <atomic>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,9 @@ namespace memoirfs::fuse {
 struct SessionContext {
   vfs::View* view = nullptr;
   Metrics metrics;
-  std::function<void()> on_init;
+  std::function<void()> on_serving;        // called once INIT is answered
+  bool parallel_dirops = false;            // the kernel offers it; written before INIT is answered
+  std::atomic<bool> init_answered{false};  // or is about to be
 };
 
 // The one answer to one request. Used by one thread. The methods that answer return ok, so that an

@@ -3,24 +3,27 @@
 // after an unmount by us or anybody, after an abort, or (Attach) when the socket is closed. That
 // thread then takes away a mount point that is left, and says that the mount is gone.
 //
-// The destructor ends the loop in every case. A lazily detached mount with open files keeps its
-// connection; there a notification that makes the kernel answer with a request wakes a worker,
-// which sees that the session was told to exit, and libfuse's loop cancels the others.
+// The destructor ends the loop in every case, once the requests in work are answered. A lazily
+// detached mount with open files keeps its connection; there a signal to the thread of the loop,
+// which waits for its workers, makes it see that the session was told to exit, and it cancels them.
 
 #include "fs/fuse/session.h"
 
+#include <fcntl.h>
 #include <fuse_lowlevel.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
+#include "fs/fuse/channel.h"
 #include "fs/fuse/libfuse_log.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/notifier.h"
@@ -36,23 +39,17 @@ constexpr unsigned kLeastThreads = 1;
 constexpr unsigned kMostThreads = 64;
 constexpr auto kPatience = std::chrono::seconds(1);
 
-// A datagram socket in place of the device: its end of file means what ENODEV means there.
-ssize_t ReadSocket(int fd, void* buffer, size_t size, void*) {
-  const ssize_t got = ::recv(fd, buffer, size, 0);
-  if (got != 0) return got;
-  errno = ENODEV;
-  return -1;
+// Interrupts the wait of libfuse's loop; nothing else in the process needs a signal of its own. The
+// handler stays installed, as another session may be about to send the signal.
+int WakeSignal() {
+  static const int signal = [] {
+    struct sigaction action {};  // without SA_RESTART
+    action.sa_handler = [](int) {};
+    sigaction(SIGRTMAX - 1, &action, nullptr);
+    return SIGRTMAX - 1;
+  }();
+  return signal;
 }
-
-ssize_t WriteSocket(int fd, iovec* parts, int count, void*) {
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = static_cast<size_t>(count);
-  return ::sendmsg(fd, &message, MSG_NOSIGNAL);
-}
-
-constexpr fuse_custom_io kSocketIo = {
-    .writev = WriteSocket, .read = ReadSocket, .splice_receive = nullptr, .splice_send = nullptr};
 
 struct FuseArguments {
   fuse_args args = FUSE_ARGS_INIT(0, nullptr);
@@ -112,7 +109,8 @@ MountedSession::~MountedSession() {
     EndLoop();
     loop_.join();
   }
-  view_.reset();  // no notification comes from here on
+  if (IsOurMountThere()) (void)TakeMountAway(path_, true);  // no loop was started for it
+  view_.reset();                                            // no notification comes from here on
   FreeSession();
 }
 
@@ -120,7 +118,7 @@ Status MountedSession::Prepare(const ViewFactory& make_view) {
   RouteLibfuseLog();
   ASSIGN_OR_RETURN(view_, make_view(&notifier_));
   context_.view = view_.get();
-  context_.on_init = [this] { SetState(State::kServing); };
+  context_.on_serving = [this] { SetState(State::kServing); };
   FuseArguments arguments;
   if (!arguments.Add("memoirfs") || !arguments.Add("-o") ||
       !arguments.Add(MountOptionsOf(options_).c_str())) {
@@ -143,11 +141,14 @@ Status MountedSession::StartOnDevice() {
     return ExplainMountFailure(options_, TakeLibfuseMessage());
   }
   device_ = DeviceMountedAt(path_);
+  if (fuse_session_custom_io(session_, &DeviceIo(), fuse_session_fd(session_)) != 0) {
+    return Status(Code::kInternal, "libfuse takes no reader: " + TakeLibfuseMessage());
+  }
   return StartLoop();
 }
 
 Status MountedSession::StartOnSocket(int fd) {
-  if (fuse_session_custom_io(session_, &kSocketIo, fd) != 0) {
+  if (fuse_session_custom_io(session_, &SocketIo(), fd) != 0) {
     return Status(Code::kInvalidArgument, "the socket cannot be used: " + TakeLibfuseMessage());
   }
   socket_ = fd;
@@ -159,9 +160,16 @@ Status MountedSession::StartLoop() {
   // Signals are for the thread that waits for them, not for the workers, which inherit this mask.
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, WakeSignal());
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  loop_ = std::thread([this] { RunLoop(); });
+  Status started;
+  try {
+    loop_ = std::thread([this] { RunLoop(); });
+  } catch (const std::system_error& error) {
+    started = Status::FromErrno(error.code().value(), "starting the thread of the mount");
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  TRY(started);
   MutexLock lock(mutex_);
   while (state_ == State::kStarting) changed_.Wait(mutex_);
   if (state_ == State::kServing) return {};
@@ -250,19 +258,23 @@ void MountedSession::EndLoop() {
   }
   while (!WaitUntilGone()) {
     fuse_session_exit(session_);
-    // The root is an inode that the kernel always knows; nobody waits for what it sends.
-    fuse_lowlevel_notify_retrieve(session_, FUSE_ROOT_ID, 0, 0, nullptr);
+    // It may come just before the loop waits, and is then sent again.
+    pthread_kill(loop_.native_handle(), WakeSignal());
   }
 }
 
+// libfuse frees what it keeps of a mount only by unmounting, and does that by path, where another's
+// mount may lie by now. It leaves the path alone where poll reports an error on the device, as it
+// does for a pipe without a reader, which therefore takes the device's place. With that the device
+// is closed, and the kernel ends what is left of the connection.
 void MountedSession::FreeSession() {
   if (session_ == nullptr) return;
-  if (!path_.empty()) {
-    // libfuse frees what it keeps of a mount only by unmounting, and does that by path: harmless
-    // once the device reports that its connection is gone, as it then only closes it. Otherwise
-    // (files are open on a detached mount) the path may be another's, and is not touched.
-    pollfd device{.fd = fuse_session_fd(session_), .events = 0, .revents = 0};
-    if (::poll(&device, 1, 0) == 1 && (device.revents & POLLERR)) fuse_session_unmount(session_);
+  std::array<int, 2> pipe{};
+  if (!path_.empty() && ::pipe2(pipe.data(), O_CLOEXEC) == 0) {
+    ::close(pipe[0]);
+    ::dup3(pipe[1], fuse_session_fd(session_), O_CLOEXEC);
+    ::close(pipe[1]);
+    fuse_session_unmount(session_);
   }
   fuse_session_destroy(session_);
 }

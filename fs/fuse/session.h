@@ -1,7 +1,8 @@
 #pragma once
 
 // One FUSE mount: a View served by libfuse's low-level interface on threads of its own. This
-// folder is the only user of libfuse.
+// folder is the only user of libfuse. Threads start in Mount and Attach, so a daemon forks before.
+// The threads block every signal but SIGRTMAX-1, which this folder uses to end a session.
 
 #include <functional>
 #include <memory>
@@ -36,13 +37,16 @@ class Session {
   static Result<std::unique_ptr<Session>> Attach(const SessionOptions& options,
                                                  const ViewFactory& make_view, int fd);
 
-  // Unmounts when nobody did, and joins every thread. Does not commit: the owner does, before.
+  // Unmounts when nobody did, and joins every thread. Files still open on the mount get ENOTCONN
+  // from then on. Waits for requests that the view is working on. Does not commit: the owner does,
+  // before.
   virtual ~Session() = default;
 
   // Takes the mount away; kBusy where files are open and `lazy` is not set.
   virtual Status Unmount(bool lazy) = 0;
   // Called once, on a thread of the session, when the mount is gone, whoever took it away. Set it
-  // before it can matter; called at once when the mount is gone already.
+  // before it can matter; called at once, on the caller's thread, when the mount is gone already.
+  // The callback must not destroy the session: that joins the thread it runs on.
   virtual void OnGone(std::function<void()> callback) = 0;
 
   virtual const SessionOptions& options() const = 0;

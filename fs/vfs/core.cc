@@ -26,7 +26,9 @@ void Vfs::Core::RunJanitorOnce() {
   const Status status = CommitWhere([&](LiveInode& inode) {
     return inode.IsDue(now, options_.autosave_idle, options_.autosave_age);
   });
-  if (!status.ok()) Log(LogLevel::kError, "vfs.autosave", status.ToString());
+  // Once, not each second of a full disk.
+  const bool told = autosave_failed_.exchange(!status.ok());
+  if (!status.ok() && !told) Log(LogLevel::kError, "vfs.autosave", status.ToString());
 }
 
 Status Vfs::Core::MakeRoom() {

@@ -43,6 +43,7 @@ class Vfs::Core {
   InodeTable inodes_;
   Notifications notifications_;
   std::atomic<uint64_t> open_files_{0};
+  std::atomic<bool> autosave_failed_{false};
   Mutex status_mutex_;
   StatusSource status_source_ GUARDED_BY(status_mutex_);
   std::optional<Janitor> janitor_;  // last: it uses the others

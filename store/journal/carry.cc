@@ -38,10 +38,26 @@ Status MakePack(FileIo& io, const File& log, PackId pack, uint64_t good_end) {
   return io.SyncDirectory(kPackDirectory);
 }
 
+// A full disk has no room for a copy: the log itself becomes the pack, as when it is sealed. Its
+// torn tail, which nobody was told of as saved, is given up with it.
+Status BecomePack(FileIo& io, uint64_t number, uint64_t good_end) {
+  const std::string temporary = PackPath(PackId{number}) + kTemporarySuffix;
+  if (io.Stat(temporary).ok()) TRY(io.Remove(temporary));
+  ASSIGN_OR_RETURN(const std::unique_ptr<File> log,
+                   io.Open(JournalPath(number), OpenMode::kReadWrite));
+  TRY(log->Sync());
+  return SealInPlace(io, *log, number, good_end);
+}
+
 Status Carry(FileIo& io, uint64_t number, uint64_t good_end) {
   ASSIGN_OR_RETURN(const std::unique_ptr<File> log, io.Open(JournalPath(number), OpenMode::kRead));
-  TRY(KeepTail(io, *log, number, good_end));
-  if (good_end > 0) TRY(MakePack(io, *log, PackId{number}, good_end));
+  const Status kept = KeepTail(io, *log, number, good_end);
+  if (!kept.ok() && kept.code() != Code::kNoSpace) return kept;
+  if (good_end > 0) {
+    const Status made = MakePack(io, *log, PackId{number}, good_end);
+    if (made.code() == Code::kNoSpace) return BecomePack(io, number, good_end);
+    TRY(made);
+  }
   TRY(io.Remove(JournalPath(number)));
   return io.SyncDirectory(kJournalDirectory);
 }

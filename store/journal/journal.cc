@@ -133,7 +133,7 @@ class Journal::Impl {
 
 Result<Appended> Journal::Impl::Append(std::span<const NewFrame> frames, AppendClass append_class) {
   ASSIGN_OR_RETURN(FrameGroup group, FrameGroup::Assemble(frames));
-  if (group.size() > options_.file_size) {
+  if (group.size() + kLinkFootprint > options_.file_size) {
     return Status(Code::kInvalidArgument, "an append of " + std::to_string(group.size()) +
                                               " bytes does not fit in a journal file of " +
                                               std::to_string(options_.file_size) +

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "store/base/file_io.h"
@@ -44,7 +45,8 @@ struct Appended {
 class Journal {
  public:
   // Starts in a new file `number` (made here), or goes on at `at` in an existing file that was
-  // stopped cleanly. `epoch` must be greater than that of every earlier opening.
+  // stopped cleanly. `epoch` must be greater than that of every earlier opening, and its low half
+  // should be random, so that content cannot imitate frames of it.
   static Result<std::unique_ptr<Journal>> Create(FileIo& io, JournalOptions options,
                                                  uint64_t number, uint64_t epoch);
   static Result<std::unique_ptr<Journal>> Continue(FileIo& io, JournalOptions options, Lsn at,
@@ -52,11 +54,14 @@ class Journal {
   ~Journal();
 
   // All frames stand contiguously in one file, written by one pwrite. kNoSpace when no further
-  // file can be made (nothing was appended then), kReadOnly after an earlier failure.
+  // file can be made (nothing was appended then), kReadOnly after an earlier failure,
+  // kInvalidArgument for a group that no file can hold. A lack of descriptors or memory while a
+  // file is made is answered as such and leaves everything as it was, too.
   Result<Appended> Append(std::span<const NewFrame> frames,
                           AppendClass append_class = AppendClass::kNormal);
 
-  // Returns when everything before `upto` is durable.
+  // Returns when everything before `upto` is durable. Costs nothing when only a mark of the
+  // journal's own is not: SyncTo(end()) may be called whenever something could be pending.
   Status SyncTo(Lsn upto);
 
   // Makes the next file when the active one is half full and there is none yet. For a background
@@ -72,8 +77,9 @@ class Journal {
 
   // Files that appends have left, oldest first, with the offset where their frames end.
   std::vector<Lsn> FullJournals() const;
-  // Turns the oldest full journal into a pack: footer, sync, rename. Precondition: it is synced,
-  // and everything that recovery would need from it is checkpointed and in synced segments.
+  // Turns the oldest full journal into a pack: footer, sync, rename. Precondition: it is synced
+  // (kInvalidArgument otherwise), and everything that recovery would need from it is checkpointed
+  // and in synced segments. kNotFound when there is none; kNoSpace may be tried again.
   Status SealOldest();
 
   // fdatasync calls so far: what tests of group commit count.

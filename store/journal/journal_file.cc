@@ -11,11 +11,13 @@ namespace {
 
 constexpr uint64_t kZerosAtOnce = 1 << 20;
 
+// A quarter more than the file takes must be there: index and chains grow with what it holds.
 Status CheckSpace(FileIo& io, uint64_t size) {
   ASSIGN_OR_RETURN(const SpaceFacts space, io.Space());
-  if (space.available_blocks >= size / std::max<uint64_t>(space.block_size, 1) + 1) return {};
+  const uint64_t needed = size + size / 4;
+  if (space.available_blocks >= needed / std::max<uint64_t>(space.block_size, 1) + 1) return {};
   return Status(Code::kNoSpace,
-                "a journal file of " + std::to_string(size) + " bytes does not fit on the disk");
+                "no space left on the disk for a journal file of " + std::to_string(size) + " bytes");
 }
 
 Status FillWithZeros(File& file, uint64_t size) {

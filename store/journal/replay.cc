@@ -111,10 +111,14 @@ Result<std::vector<JournalFinding>> ReplayJournals(FileIo& io, Lsn from,
 }
 
 Status CarryJournals(FileIo& io, const std::vector<JournalFinding>& findings) {
-  for (const bool cut_off : {true, false}) {
-    for (const JournalFinding& finding : findings) {
-      if (finding.cut_off == cut_off) TRY(CarryIntoPack(io, finding.number, finding.scan.good_end));
-    }
+  const auto carry = [&io](const JournalFinding& finding) {
+    return CarryIntoPack(io, finding.number, finding.scan.good_end);
+  };
+  for (auto newest = findings.rbegin(); newest != findings.rend() && newest->cut_off; ++newest) {
+    TRY(carry(*newest));
+  }
+  for (auto oldest = findings.begin(); oldest != findings.end() && !oldest->cut_off; ++oldest) {
+    TRY(carry(*oldest));
   }
   return {};
 }

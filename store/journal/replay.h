@@ -31,9 +31,9 @@ Result<std::vector<uint64_t>> ListJournals(FileIo& io);
 Result<std::vector<JournalFinding>> ReplayJournals(FileIo& io, Lsn from, const FrameVisitor& visit);
 
 // Carries every journal found into a pack (CarryIntoPack), in an order that a crash in between
-// cannot spoil: what is cut off goes first, for it would count were its predecessor gone; then the
-// rest, oldest first, so that later journals testify as long as it matters. The next replay then
-// finds what is left to do.
+// cannot spoil: what is cut off goes first, newest first, for it would count were the journal
+// before it gone; then the rest, oldest first, so that later journals testify as long as it
+// matters. The next replay then finds what is left to do.
 Status CarryJournals(FileIo& io, const std::vector<JournalFinding>& findings);
 
 }  // namespace memoirfs::journal

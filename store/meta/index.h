@@ -39,7 +39,8 @@ class Batch {
 class Index {
  public:
   // Opens or creates the database in directory `path` of `io`; all its I/O goes through `io`.
-  // kCorrupt when LevelDB cannot open it or finds it damaged.
+  // kCorrupt when it is damaged or LevelDB can't open it; where the system lacked something that a
+  // new index would lack as well (kNoSpace, kTooManyFiles and the like), that.
   static Result<std::unique_ptr<Index>> Open(FileIo& io, const std::string& path);
   ~Index();
 
@@ -59,7 +60,8 @@ class Index {
   // Takes pending rows back; keys that Apply replaced meanwhile stay.
   void DropPending(const std::vector<Bytes>& keys);
 
-  // Writes every batch with lsn <= durable to LevelDB, unsynced.
+  // Writes every batch with lsn <= durable to LevelDB, unsynced. kIo from the first failure on:
+  // nothing more is written then, and the overlay keeps what LevelDB did not get.
   Status Flush(journal::Lsn durable);
   // Flush, then makes LevelDB durable together with one more row.
   Status FlushAndSync(journal::Lsn durable, Bytes key, Bytes value);

@@ -16,6 +16,8 @@ namespace {
 using journal::FrameType;
 using journal::NewFrame;
 
+constexpr size_t kMaxOverlayBytes = 128U << 20;
+
 NewFrame RecordFrame(StreamId stream, const chain::SealedRecord& record) {
   Encoder head;
   head.U32(stream.value).U64(record.seq.value);
@@ -37,6 +39,10 @@ Status Volume::Impl::CheckWritable(const Stream& stream) const {
                   "read-only until it is mounted anew");
   }
   if (!stream.read_only_reason.empty()) return Status(Code::kReadOnly, stream.read_only_reason);
+  // Changes that the index could not write out wait in memory: not without bound.
+  if (index_->overlay_bytes() > kMaxOverlayBytes) {
+    return Status(Code::kNoSpace, "the index cannot be written: is the disk full?");
+  }
   return {};
 }
 
@@ -100,14 +106,13 @@ Status Volume::Impl::Append(Stream& stream, Commit commit) {
   return {};
 }
 
-Status Volume::Impl::AppendIntent(const Stream& stream, const Intent& intent) {
+Status Volume::Impl::AppendIntent(const Stream& stream, const Intent& intent,
+                                  journal::AppendClass append_class) {
   TRY(CheckWritable(stream));
   const Bytes payload = intent.Encode();
   const NewFrame frame{FrameType::kIntent, payload, {}};
-  const bool removes = intent.kind == Intent::Kind::kCancel;
   const MutexLock lock(commit_mutex_);
-  return status_internal::AsStatus(journal_->Append(
-      {&frame, 1}, removes ? journal::AppendClass::kReserve : journal::AppendClass::kNormal));
+  return status_internal::AsStatus(journal_->Append({&frame, 1}, append_class));
 }
 
 // What is constant for this opening of the store stands once in each chain that it changes.

@@ -15,6 +15,11 @@ namespace {
 // More in the overlay than this is written out before its time: memory is bounded.
 constexpr size_t kOverlayBytes = 16U << 20;
 
+bool IsShortage(Code code) {
+  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
+         code == Code::kOutOfMemory;
+}
+
 }  // namespace
 
 Status Volume::Impl::Barrier() { return journal_->SyncTo(journal_->end()); }
@@ -46,6 +51,7 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       line = lines_.front();
     }
     const Status status = WriteLine(line.stream, line.record);
+    if (IsShortage(status.code())) return status;  // again the next time
     if (!status.ok()) BreakSegment(line.stream, status);
     const MutexLock lock(queue_mutex_);
     lines_.pop_front();
@@ -106,10 +112,11 @@ uint64_t Volume::Impl::IndexGeneration() const {
 }
 
 Status Volume::Impl::ReemitIntents() {
+  constexpr auto kReserve = journal::AppendClass::kReserve;
   for (Stream* const stream : Streams()) {
     const MutexLock lock(stream->mutex);
-    for (const auto& [ino, intent] : stream->creates) TRY(AppendIntent(*stream, intent));
-    for (const auto& [ino, intent] : stream->truncations) TRY(AppendIntent(*stream, intent));
+    for (const auto& [ino, intent] : stream->creates) TRY(AppendIntent(*stream, intent, kReserve));
+    for (const auto& [ino, intent] : stream->truncations) TRY(AppendIntent(*stream, intent, kReserve));
   }
   return {};
 }
@@ -131,12 +138,15 @@ Status Volume::Impl::CheckpointLocked() {
 
 Status Volume::Impl::Checkpoint() {
   const MutexLock lock(checkpoint_mutex_);
+  KeepSpareSpace();
   return CheckpointLocked();
 }
 
 Status Volume::Impl::SealFullJournals() {
   if (journal_->FullJournals().empty()) return {};
   TRY(CheckpointLocked());
+  // The checkpoint's own frame, so that whatever full files end with is behind a barrier.
+  TRY(Barrier());
   while (!journal_->FullJournals().empty()) {
     const journal::PackId pack{journal_->FullJournals().front().journal, false};
     TRY(journal_->SealOldest());
@@ -147,11 +157,14 @@ Status Volume::Impl::SealFullJournals() {
 
 Status Volume::Impl::RunCommitterOnce() {
   const MutexLock lock(checkpoint_mutex_);
+  KeepSpareSpace();
   TRY(Barrier());
   const journal::Lsn durable = journal_->durable();
   TRY(WriteSegments(durable));
   TRY(index_->Flush(durable));
-  TRY(journal_->PrepareNext());
+  const Status prepared = journal_->PrepareNext();
+  // Without room for a next file, what is left of this one still serves.
+  if (!prepared.ok() && prepared.code() != Code::kNoSpace) return prepared;
   return SealFullJournals();
 }
 
@@ -176,6 +189,21 @@ void Volume::Impl::CommitterLoop() {
       Log(LogLevel::kError, "volume.committer", status.ToString());
     }
     told = !status.ok();
+  }
+}
+
+// Deletion must work on a full disk, and it writes: records, rows of the index, lines of chains. A
+// spare file is given back when the disk is nearly full, and made again when there is room.
+void Volume::Impl::KeepSpareSpace() {
+  const auto space = io_.Space();
+  if (!space.ok()) return;
+  const uint64_t available = space->available_blocks * space->block_size;
+  if (available < kSpareBytes && io_.Remove(kSpareFile).ok()) {
+    Log(LogLevel::kWarn, "volume.disk-full", "the disk is nearly full: the spare space is used");
+  }
+  if (available > 4 * kSpareBytes && !io_.Stat(kSpareFile).ok()) {
+    const Status made = WriteFileAtomically(io_, kSpareFile, Bytes(kSpareBytes, '\0'));
+    if (!made.ok()) Log(LogLevel::kWarn, "volume.spare-space", made.ToString());
   }
 }
 
@@ -205,6 +233,7 @@ void Volume::Impl::Close() {
 // The last frame says that nothing is behind it: the next opening goes on from there.
 Status Volume::Impl::StopCleanly() {
   const MutexLock lock(checkpoint_mutex_);
+  KeepSpareSpace();
   TRY(CheckpointLocked());
   TRY(SealFullJournals());
   Encoder payload;

@@ -53,7 +53,7 @@ Status Volume::Impl::NoteTruncation(StreamId stream_id, InodeId ino, uint64_t si
   intent.stream = stream_id;
   intent.ino = ino;
   intent.size = size;
-  TRY(AppendIntent(*stream, intent));
+  TRY(AppendIntent(*stream, intent, journal::AppendClass::kNormal));
   stream->truncations.insert_or_assign(ino, intent);
   return {};
 }
@@ -102,6 +102,10 @@ class BulkSession final : public Volume::ChunkSession {
     if (chunks_.count(digest) != 0) return {};
     ASSIGN_OR_RETURN(const bool stored, volume_.IsStored(digest));
     if (stored) return {};
+    ASSIGN_OR_RETURN(const SpaceFacts space, volume_.io_.Space());
+    if (space.available_blocks * space.block_size < kSpareBytes + bytes->size()) {
+      return Status(Code::kNoSpace, "no space left on the disk for a part of a big file");
+    }
     if (!writer_) {
       number_ = volume_.next_bulk_++;
       ASSIGN_OR_RETURN(writer_, journal::CreateBulkPack(volume_.io_, number_, volume_.epoch_));

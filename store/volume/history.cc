@@ -35,8 +35,12 @@ Status Volume::Impl::ForEachRecord(StreamId stream, Seq from, const RecordVisito
 
 Result<Inode> Volume::Impl::FindVersion(StreamId stream, std::string_view path,
                                         std::optional<Seq> seq) const {
-  TRY(FindStream(stream));
+  ASSIGN_OR_RETURN(const Stream* const found, FindStream(stream));
   const Seq at = seq.value_or(kNow);
+  if (const Seq last = HeadOf(*found).seq; seq && *seq > last) {
+    return Status(Code::kNotFound, "there is no record " + std::to_string(seq->value) +
+                                       ": the chain ends at " + std::to_string(last.value));
+  }
   InodeId ino = kRootInode;
   for (const std::string_view part : PartsOf(path)) {
     ASSIGN_OR_RETURN(const auto next, tables_->NameAt(stream, ino, part, at));

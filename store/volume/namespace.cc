@@ -107,7 +107,7 @@ Result<Inode> Volume::Impl::Create(StreamId stream_id, InodeId parent, const std
   intent.cookie = Cookie(intent.ino.value);
   intent.attributes = AttributesOfNew(node, clock_.Now());
   intent.actor = actor;
-  TRY(AppendIntent(*stream, intent));
+  TRY(AppendIntent(*stream, intent, journal::AppendClass::kNormal));
   TRY(ShowCreate(intent));
   stream->creates.emplace(intent.ino, intent);
   return InodeOf(stream_id, intent.ino);
@@ -195,7 +195,7 @@ Status Volume::Impl::CancelCreate(Stream& stream, const Intent& create) {
   cancel.kind = Intent::Kind::kCancel;
   cancel.stream = create.stream;
   cancel.ino = create.ino;
-  TRY(AppendIntent(stream, cancel));
+  TRY(AppendIntent(stream, cancel, journal::AppendClass::kReserve));
   index_->DropPending(PendingKeys(create.stream, PutOfCreate(create)));
   stream.truncations.erase(create.ino);
   stream.creates.erase(create.ino);

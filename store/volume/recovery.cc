@@ -9,6 +9,7 @@ namespace memoirfs::volume {
 namespace {
 
 constexpr size_t kFlushBytes = 8U << 20;
+constexpr uint64_t kSmallIndexBytes = 8U << 20;
 // Everything that recovery applies is durable: a position before that of every append.
 constexpr journal::Lsn kDurable{0, 0};
 
@@ -32,6 +33,8 @@ Status Recovery::ListFiles() {
   std::sort(logs_.begin(), logs_.end());
   ASSIGN_OR_RETURN(const auto packs, v_.io_.List("packs"));
   for (const std::string& name : packs) {
+    // A pack that was being written when the machine stopped; its source is still there.
+    if (name.ends_with(".tmp")) TRY(v_.io_.Remove("packs/" + name));
     if (const auto number = NumberOf(name, ".pack")) packs_.insert(*number);
     if (const auto number = NumberOf(name, ".bulk")) bulks_.insert(*number);
   }
@@ -93,8 +96,26 @@ Status Recovery::OpenIndex() {
     return StartRebuild("its checkpoint is in journal " + std::to_string(number) +
                         ", which is not there");
   }
+  ASSIGN_OR_RETURN(const bool sound, SmallIndexIsSound());
+  if (!sound) return StartRebuild("it is damaged");
   checkpoint_ = *row;
   return {};
+}
+
+// A small index is read through, so that damage is mended before anyone meets it. A big one is not:
+// opening must not take long; damage shows when a row is read, and is mended by the next opening.
+Result<bool> Recovery::SmallIndexIsSound() {
+  uint64_t bytes = 0;
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List(kIndexDirectory));
+  for (const std::string& name : names) {
+    const auto facts = v_.io_.Stat(std::string(kIndexDirectory) + "/" + name);
+    if (facts.ok()) bytes += facts->size;
+  }
+  if (bytes > kSmallIndexBytes) return true;
+  const Status read = v_.index_->Scan({}, {}, [](ByteView, ByteView) { return true; });
+  if (read.code() == Code::kCorrupt) return false;
+  TRY(read);
+  return true;
 }
 
 // A journal that was prepared and never written to.
@@ -162,7 +183,9 @@ Status Recovery::CarryJournals() {
 Status Recovery::StartJournal(bool clean) {
   const uint64_t now_seconds =
       static_cast<uint64_t>(std::max<Nanos>(v_.clock_.Now(), 0)) / 1'000'000'000;
-  v_.epoch_ = std::max(last_epoch_ + 1, now_seconds);
+  // It rises, and cannot be guessed: content must not be able to imitate a frame.
+  const uint64_t random = Decoder(RandomBytes(sizeof(uint32_t))).U32();
+  v_.epoch_ = std::max(last_epoch_ + 1, now_seconds << 32 | random);
   if (clean) {
     const journal::Lsn at{logs_.front(), clean_end_};
     ASSIGN_OR_RETURN(v_.journal_,
@@ -171,9 +194,24 @@ Status Recovery::StartJournal(bool clean) {
   }
   // Above every number that was used: a location is never taken for another's.
   const uint64_t number = std::max(last_number_, packs_.empty() ? 0 : *packs_.rbegin()) + 1;
-  ASSIGN_OR_RETURN(v_.journal_,
-                   journal::Journal::Create(v_.io_, v_.options_.journal, number, v_.epoch_));
-  return {};
+  return CreateJournal(number);
+}
+
+// On a full disk a smaller journal must do: with its reserve, files can be removed.
+Status Recovery::CreateJournal(uint64_t number) {
+  constexpr uint64_t kSmallest = 1U << 20;
+  journal::JournalOptions options = v_.options_.journal;
+  for (;;) {
+    auto journal = journal::Journal::Create(v_.io_, options, number, v_.epoch_);
+    if (journal.ok()) {
+      v_.journal_ = std::move(*journal);
+      return {};
+    }
+    if (journal.code() != Code::kNoSpace || options.file_size / 2 < kSmallest) {
+      return journal.status();
+    }
+    options.file_size /= 2;
+  }
 }
 
 Status Recovery::FlushWhenFull(bool all) {
@@ -355,6 +393,10 @@ Status Recovery::ReplayIntent(ByteView payload) {
 Status Recovery::Run() {
   TRY(ListFiles());
   TRY(ClearStaging());
+  {
+    const MutexLock lock(v_.checkpoint_mutex_);
+    v_.KeepSpareSpace();
+  }
   TRY(OpenIndex());
   ASSIGN_OR_RETURN(const bool clean, ContinuesCleanly());
   if (!clean) TRY(CarryJournals());

@@ -32,6 +32,7 @@ class Recovery {
   Status ListFiles();
   Status ClearStaging();
   Status OpenIndex();
+  Result<bool> SmallIndexIsSound();
   Status StartRebuild(const std::string& why);
 
   // The journals.
@@ -40,6 +41,7 @@ class Recovery {
   Status CarryJournals();
   void Report(const journal::JournalFinding& finding);
   Status StartJournal(bool clean);
+  Status CreateJournal(uint64_t number);
 
   // The index.
   Status AdoptPack(journal::PackId pack);

@@ -73,7 +73,7 @@ Result<std::optional<LockHolder>> StoreLock::Holder(const std::string& store_pat
   if (fd.code() == Code::kNotFound) return std::optional<LockHolder>();
   TRY(fd);
   const StoreLock guard(*fd);
-  if (::flock(*fd, LOCK_EX | LOCK_NB) == 0) return std::optional<LockHolder>();
+  if (::flock(*fd, LOCK_SH | LOCK_NB) == 0) return std::optional<LockHolder>();
   return std::optional<LockHolder>(ParseHolder(ReadAll(*fd)));
 }
 

@@ -37,4 +37,9 @@ struct Stream {
   std::unordered_map<InodeId, Intent> truncations GUARDED_BY(mutex);
 };
 
+inline chain::Head HeadOf(const Stream& stream) {
+  const MutexLock lock(stream.mutex);
+  return stream.head;
+}
+
 }  // namespace memoirfs::volume

@@ -46,6 +46,7 @@ Result<VerifyReport> Verifier::Run() {
 
 Status Verifier::CheckHead(const Stream& stream) {
   const MutexLock lock(stream.mutex);
+  if (request_.level == VerifyLevel::kHeads) report_.records += stream.head.seq.value;
   if (!stream.read_only_reason.empty()) {
     Problem({"chain", "agent " + stream.agent, "a chain that can be continued",
              stream.read_only_reason});
@@ -54,11 +55,7 @@ Status Verifier::CheckHead(const Stream& stream) {
 }
 
 Status Verifier::CheckChain(const Stream& stream) {
-  chain::Head head;
-  {
-    const MutexLock lock(stream.mutex);
-    head = stream.head;
-  }
+  const chain::Head head = HeadOf(stream);
   chain::ChainVerifier chain;
   Digest at_head;
   const Status read = chain::ForEachLine(v_.io_, stream.id, [&](uint64_t, std::string_view line) {

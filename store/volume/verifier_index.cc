@@ -111,11 +111,7 @@ Result<std::vector<VerifyProblem>> Verifier::CompareRows(Stream& stream,
 }
 
 Result<std::vector<VerifyProblem>> Verifier::CompareOnce(Stream& stream) {
-  chain::Head head;
-  {
-    const MutexLock lock(stream.mutex);
-    head = stream.head;
-  }
+  const chain::Head head = HeadOf(stream);
   TRY(v_.RunCommitterOnce());
   TRY(meta::DestroyIndex(v_.io_, kScratch));
   std::vector<VerifyProblem> problems;
@@ -130,11 +126,7 @@ Result<std::vector<VerifyProblem>> Verifier::CompareOnce(Stream& stream) {
 
 Status Verifier::CheckIndex(Stream& stream) {
   for (int attempt = 1;; ++attempt) {
-    const auto seq_now = [&stream] {
-      const MutexLock lock(stream.mutex);
-      return stream.head.seq;
-    };
-    const Seq before = seq_now();
+    const Seq before = HeadOf(stream).seq;
     const auto problems = CompareOnce(stream);
     if (!problems.ok()) {
       Problem({"index", "agent " + stream.agent, "an index that can be compared with the chain",
@@ -142,7 +134,7 @@ Status Verifier::CheckIndex(Stream& stream) {
       return {};
     }
     // What changed while it was compared is no evidence: once more.
-    if (!problems->empty() && seq_now() != before && attempt < kTries) continue;
+    if (!problems->empty() && HeadOf(stream).seq != before && attempt < kTries) continue;
     for (const VerifyProblem& problem : *problems) Problem(problem);
     return {};
   }

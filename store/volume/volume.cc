@@ -1,8 +1,11 @@
 #include "store/volume/volume.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "store/volume/recovery.h"
+#include "store/volume/store_lock.h"
 #include "store/volume/volume_impl.h"
 
 namespace memoirfs::volume {
@@ -27,6 +30,19 @@ Status InitStore(FileIo& io, const VolumeOptions& options) {
   VolumeOptions quiet = options;
   quiet.background = false;
   return status_internal::AsStatus(Volume::Open(io, Clock::Real(), quiet));
+}
+
+Status InitStore(const std::string& path, const VolumeOptions& options) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Status::FromErrno(errno, "create " + path);
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileIo> io, OpenRealIo(path));
+  ASSIGN_OR_RETURN(const auto names, io->List("."));
+  // What is there already is judged first: no lock file is left in a directory that is no store.
+  if (!names.empty() && names != std::vector<std::string>{"LOCK"}) return InitStore(*io, options);
+  ASSIGN_OR_RETURN(const StoreLock lock, StoreLock::Acquire(path, ""));
+  if (::chmod(path.c_str(), 0700) != 0) return Status::FromErrno(errno, "chmod " + path);
+  return InitStore(*io, options);
 }
 
 // --- opening and closing ------------------------------------------------------------------------

@@ -119,7 +119,8 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
     journal::AppendClass append_class = journal::AppendClass::kNormal;
   };
   Status Append(Stream& stream, Commit commit) REQUIRES(stream.mutex);
-  Status AppendIntent(const Stream& stream, const Intent& intent) REQUIRES(stream.mutex);
+  Status AppendIntent(const Stream& stream, const Intent& intent,
+                      journal::AppendClass append_class) REQUIRES(stream.mutex);
   // The session record of this opening, before a stream's first change.
   Status RecordSession(Stream& stream) REQUIRES(stream.mutex);
   Status CheckWritable(const Stream& stream) const REQUIRES(stream.mutex);
@@ -187,6 +188,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status SealFullJournals() REQUIRES(checkpoint_mutex_);
   void CommitterLoop();
   void WakeCommitterWhenFull();
+  void KeepSpareSpace() REQUIRES(checkpoint_mutex_);
   Status StopCleanly() EXCLUDES(checkpoint_mutex_);
   // Which index a checkpoint row belongs to: not another store's.
   uint64_t IndexGeneration() const;

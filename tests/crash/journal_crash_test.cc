@@ -107,7 +107,6 @@ Payloads FindRecords(SimIo& io) {
   REQUIRE(findings.status().ToString() == "ok");
   for (const JournalFinding& finding : *findings) CHECK(finding.scan.damage.empty());
   PackReader reader(io);
-  const std::vector<std::string> names = io.List("packs").value();
   for (uint64_t number = 0; number < 100; ++number) {
     if (!io.Stat(PackPath({number})).ok()) continue;
     bool footer_damaged = false;

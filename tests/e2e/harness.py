@@ -71,11 +71,6 @@ def wait_until(condition, what, seconds=20.0):
         time.sleep(0.005)
 
 
-def names_in(memory):
-    """The names in an agent's private folder, but for the one that is always there: its rooms."""
-    return sorted(name for name in os.listdir(memory) if name != "shared")
-
-
 def is_mounted(point):
     """Whether something is mounted exactly there; works for dead mounts too."""
     wanted = os.fsencode(point)
@@ -319,7 +314,7 @@ class DirectoryCase(unittest.TestCase):
             os.chmod(store.scratch, 0o755)
             others = ["--allow-other"] if is_root() else []
             DirectoryCase.shared = store
-            store.root = store.mount_agent(AGENT, *others)
+            store.root = store.mount(*others) / AGENT / "memory"
             os.chmod(store.root, 0o755)
         return DirectoryCase.shared.root
 

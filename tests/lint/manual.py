@@ -4,6 +4,7 @@
   manual.py MEMOIRFS MANUAL
 """
 
+import itertools
 import re
 import subprocess
 import sys
@@ -36,14 +37,15 @@ def collect(binary):
 
 
 def manual_sections(page):
-    """Command → the text of its section: each begins with .SS memoirfs COMMAND."""
+    """Command → the text of its section, which begins with .SS memoirfs COMMAND ARGUMENTS."""
     sections = {}
     for part in re.split(r"^\.SS ", page, flags=re.MULTILINE)[1:]:
         heading, _, body = part.partition("\n")
         body = re.split(r"^\.SH ", body, flags=re.MULTILINE)[0]
         words = heading.strip().strip('"').split()
         if words[:1] == ["memoirfs"]:
-            sections[tuple(words[1:])] = body
+            command = itertools.takewhile(lambda word: re.fullmatch("[a-z-]+", word), words[1:])
+            sections[tuple(command)] = body
     return sections
 
 

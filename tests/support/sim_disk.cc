@@ -7,7 +7,7 @@
 namespace memoirfs::testing {
 namespace {
 
-bool IsChange(SimCall kind) { return kind > SimCall::kSpace; }
+bool IsChange(SimCall kind) { return kind > SimCall::kOpen; }
 
 void Apply(const SimDisk::NameChange& change, SimNames SimNode::*table) {
   SimNames& names = (*change.directory).*table;

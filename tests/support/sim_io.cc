@@ -178,15 +178,15 @@ bool SimIo::Overwrite(const std::string& path, uint64_t offset, ByteView bytes) 
 
 Result<std::unique_ptr<File>> SimIo::Open(const std::string& path, OpenMode mode) {
   MutexLock lock(disk_->mutex);
-  TRY(disk_->Enter(SimCall::kOpen, path));
-  const SimNodePtr directory = disk_->DirectoryOf(path);
-  if (directory == nullptr) return Failed(ENOENT, "open", path);
   SimNodePtr node = disk_->Find(path);
   const bool may_create = mode == OpenMode::kCreate || mode == OpenMode::kOpenOrCreate;
-  if (node == nullptr && !may_create) return Failed(ENOENT, "open", path);
+  const bool creates = node == nullptr && may_create;
+  TRY(disk_->Enter(creates ? SimCall::kCreate : SimCall::kOpen, path));
+  const SimNodePtr directory = disk_->DirectoryOf(path);
+  if (directory == nullptr || (node == nullptr && !creates)) return Failed(ENOENT, "open", path);
   if (node != nullptr && mode == OpenMode::kCreate) return Failed(EEXIST, "open", path);
   if (node != nullptr && node->is_directory) return Failed(EISDIR, "open", path);
-  if (node == nullptr) {
+  if (creates) {
     node = disk_->NewNode(false);
     disk_->ChangeNames({{directory, LastPart(path), node}});
   }

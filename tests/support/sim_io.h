@@ -34,13 +34,14 @@ namespace memoirfs::testing {
 // What a call does, for counting and failing. Every call counts as its own kind and as kAny.
 enum class SimCall : uint8_t {
   kAny,
-  kChange,  // every call that changes something or makes it durable: all but the next five
+  kChange,  // every call that changes something or makes it durable: all but the next six
   kRead,
   kSize,
   kList,
   kStat,
   kSpace,
-  kOpen,
+  kOpen,    // of a file that exists, or must and does not
+  kCreate,  // an Open that makes the file
   kWrite,
   kTruncate,
   kPunchHole,

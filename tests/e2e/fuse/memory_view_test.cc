@@ -54,6 +54,7 @@ class Mounted {
           view = made.get();
           return std::unique_ptr<vfs::View>(std::move(made));
         });
+    if (!mounted.ok()) ::rmdir(name);
     INFO(mounted.status().ToString());
     REQUIRE(mounted.ok());
     session = std::move(*mounted);

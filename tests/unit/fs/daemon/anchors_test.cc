@@ -56,7 +56,7 @@ size_t ProblemsOf(const Scratch& state, const Store& store) {
   return count;
 }
 
-void Anchor(const Scratch& state, const Store& store) {
+void NoteHeads(const Scratch& state, const Store& store) {
   store.With([&](volume::Volume& volume) {
     auto anchors = Anchors::Load(state.path());
     REQUIRE(anchors.ok());
@@ -74,7 +74,7 @@ TEST_CASE("a chain that went on from its anchor is fine; one behind it is a roll
   std::filesystem::copy(root / "store", root / "old", std::filesystem::copy_options::recursive);
   CHECK(ProblemsOf(state, store) == 0);
   store.MakeDirectory("a");
-  Anchor(state, store);
+  NoteHeads(state, store);
   CHECK(ProblemsOf(state, store) == 0);
   store.MakeDirectory("b");
   CHECK(ProblemsOf(state, store) == 0);
@@ -89,7 +89,7 @@ TEST_CASE("another record in an anchor's place is found out, also below a longer
   store.Init();
   std::filesystem::copy(root / "store", root / "other", std::filesystem::copy_options::recursive);
   store.MakeDirectory("a");
-  Anchor(state, store);
+  NoteHeads(state, store);
   const Store other(root / "other");
   other.MakeDirectory("x");
   CHECK(ProblemsOf(state, other) == 1);
@@ -103,7 +103,7 @@ TEST_CASE("a chain that is gone is found out") {
   const Scratch root;
   const Store store(root / "store");
   store.Init();
-  Anchor(state, store);
+  NoteHeads(state, store);
   REQUIRE(volume::InitStore(root / "empty").ok());
   CHECK(ProblemsOf(state, Store(root / "empty")) == 1);
 }
@@ -113,7 +113,7 @@ TEST_CASE("anchors are kept for the owner alone and survive their text") {
   const Scratch root;
   const Store store(root / "store");
   store.Init();
-  Anchor(state, store);
+  NoteHeads(state, store);
   const auto anchors = Anchors::Load(state.path());
   REQUIRE(anchors.ok());
   REQUIRE(anchors->known().size() == 1);

@@ -37,6 +37,7 @@ struct Fixture {
     INFO(attached.status().ToString());
     REQUIRE(attached.ok());
     session = std::move(*attached);
+    kernel.init();
   }
 
   // A file with this content; returns its node.

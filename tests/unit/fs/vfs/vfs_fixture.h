@@ -46,8 +46,8 @@ class VfsFixture {
  public:
   explicit VfsFixture(VfsOptions options = {}) : options_(options) {
     options_.background = false;
-    Must(volume::InitStore(directory_.path(), VolumeOptions()));
     io_ = Must(OpenRealIo(directory_.path()));
+    Must(volume::InitStore(*io_, VolumeOptions()));
     OpenVolume();
     stream_ = Must(volume_->AddAgent("ada", kUser.uid, kUser.gid)).stream;
     OpenVfs();
@@ -130,7 +130,7 @@ class VfsFixture {
   static volume::VolumeOptions VolumeOptions() {
     volume::VolumeOptions options;
     options.background = false;
-    options.journal.file_size = 16U << 20;
+    options.journal.file_size = 8U << 20;
     options.journal.reserve = 1U << 20;
     return options;
   }

@@ -59,7 +59,7 @@ TEST_CASE("a header that is too short, of no known type or too long is refused")
   CHECK_FALSE(FrameHeader::Decode("").ok());
   CHECK_FALSE(FrameHeader::Decode(SomeHeader().Encode().substr(0, 55)).ok());
   FrameHeader unknown = SomeHeader();
-  unknown.type = static_cast<FrameType>(8);
+  unknown.type = static_cast<FrameType>(9);
   CHECK_FALSE(FrameHeader::Decode(unknown.Encode()).ok());
   unknown.type = static_cast<FrameType>(0);
   CHECK_FALSE(FrameHeader::Decode(unknown.Encode()).ok());

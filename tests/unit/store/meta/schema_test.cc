@@ -137,7 +137,7 @@ TEST_CASE("a key that is too short is read as zeros, not beyond its end") {
 TEST_CASE("every table has keys of its own") {
   const std::set<char> tables = {DentryPrefix(kStream, kParent)[0],
                                  CookiePrefix(kStream, kParent)[0],
-                                 InodePrefix(kStream)[0],
+                                 TablePrefix(Table::kInode, kStream)[0],
                                  VersionPrefix(kStream, kParent)[0],
                                  NameHistoryPrefix(kStream, kParent, "a")[0],
                                  XattrPrefix(kStream, kParent)[0],

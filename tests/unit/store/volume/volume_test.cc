@@ -228,7 +228,9 @@ TEST_CASE("purging an agent erases its bytes and leaves those of others") {
   PutFile(store, ada, kRootInode, "a", "only ada knows this sentence");
   PutFile(store, ada, kRootInode, "s", "shared text");
   PutFile(store, bob, kRootInode, "s", "shared text");
-  REQUIRE(store->RemoveAgent("ada", true).ok());
+  const Status removed = store->RemoveAgent("ada", true);
+  INFO(removed.ToString());
+  REQUIRE(removed.ok());
   for (const auto& entry : fs::recursive_directory_iterator(store.root())) {
     if (!entry.is_regular_file() || entry.path().filename() == "LOCK") continue;
     std::ifstream in(entry.path());

@@ -43,7 +43,7 @@ class Reference {
 
  private:
   Reference() {
-    SetLogLevel(static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));
+    REQUIRE(LogToFile("/dev/null").ok());
     initial_ = std::make_unique<SimIo>();
     REQUIRE(volume::InitStore(*initial_, CrashOptions()).ToString() == "ok");
     const std::unique_ptr<SimIo> io = NewDisk();
@@ -202,41 +202,56 @@ TEST_CASE("a recovery that is stopped at any call is as good as one that is not"
 
 namespace {
 
-// Goes on behind a failure as far as the store lets it; "" or what was wrong meanwhile.
-std::string LiveWithFault(LivingStore& store, History& history) {
-  history.trees = {Tree()};
-  const auto& reference = Reference::Get().trees();
-  bool undisturbed = true;
-  const Status opened = store.Open();
-  if (!opened.ok()) return "";
-  for (size_t i = 0; i < Steps().size(); ++i) {
-    const Step& step = Steps()[i];
-    history.last_step = step.name;
-    const Status status = step.run(store);
-    if (!store.is_open()) return "";
-    if (status.ok() && undisturbed) {
-      if (step.changes) history.trees.push_back(reference[history.trees.size()]);
-    } else {
-      undisturbed = false;
-      auto tree = store.ReadTree();
-      if (!tree.ok()) return "the tree can't be read: " + tree.status().ToString();
-      const std::string difference = FirstDifference(history.trees.back(), *tree);
-      if (!difference.empty() && !step.changes) {
-        return "'" + step.name + "' changed the tree: " + difference;
-      }
-      if (!difference.empty()) history.trees.push_back(*std::move(tree));
+// A life with a call that fails, which goes on behind it as far as the store lets it.
+class FaultyLife {
+ public:
+  explicit FaultyLife(LivingStore& store) : store_(store) { history_.trees = {Tree()}; }
+
+  const History& history() const { return history_; }
+
+  // "" or what was wrong meanwhile.
+  std::string Run() {
+    if (!store_.Open().ok()) return "";
+    for (const Step& step : Steps()) {
+      history_.last_step = step.name;
+      const Status status = step.run(store_);
+      if (!store_.is_open()) return "";
+      const std::string wrong = Follow(step, status);
+      if (!wrong.empty()) return wrong;
+      history_.acknowledged = history_.trees.size() - 1;
+      if (status.ok() && step.makes_durable) history_.durable = history_.acknowledged;
+      if (store_->Facts().read_only) break;
     }
-    history.acknowledged = history.trees.size() - 1;
-    if (status.ok() && step.makes_durable) history.durable = history.acknowledged;
-    if (store->Facts().read_only && step.changes) {
-      // The refused change may have reached the journal all the same.
-      if (undisturbed || history.trees.size() >= reference.size()) return "";
-      history.trees.push_back(reference[history.trees.size()]);
+    // The change that was refused last may have reached the journal all the same.
+    if (in_flight_) history_.trees.push_back(*in_flight_);
+    return "";
+  }
+
+ private:
+  std::string Follow(const Step& step, const Status& status) {
+    const auto& reference = Reference::Get().trees();
+    in_flight_.reset();
+    if (status.ok() && undisturbed_) {
+      if (step.changes) history_.trees.push_back(reference[history_.trees.size()]);
       return "";
     }
+    auto tree = store_.ReadTree();
+    if (!tree.ok()) return "the tree can't be read: " + tree.status().ToString();
+    const std::string difference = FirstDifference(history_.trees.back(), *tree);
+    if (!difference.empty() && !step.changes) return "'" + step.name + "' changed " + difference;
+    if (undisturbed_ && step.changes && store_->Facts().read_only) {
+      in_flight_ = reference[history_.trees.size()];
+    }
+    undisturbed_ = false;
+    if (!difference.empty()) history_.trees.push_back(*std::move(tree));
+    return "";
   }
-  return "";
-}
+
+  LivingStore& store_;
+  History history_;
+  bool undisturbed_ = true;
+  std::optional<Tree> in_flight_;
+};
 
 void CheckFaults(SimCall kind, int err, uint64_t first, uint64_t stride) {
   const uint64_t calls = kind == SimCall::kAny ? Reference::Get().all_calls()
@@ -244,9 +259,10 @@ void CheckFaults(SimCall kind, int err, uint64_t first, uint64_t stride) {
   for (uint64_t n = first; n <= calls; n += stride) {
     const auto io = Reference::Get().NewDisk();
     io->FailAt(n, err, kind);
-    History history;
     LivingStore store(*io);
-    std::string wrong = LiveWithFault(store, history);
+    FaultyLife life(store);
+    std::string wrong = life.Run();
+    const History& history = life.history();
     const auto cut = io->AfterPowerCut(n);
     io->ClearFaults();
     store.Close();

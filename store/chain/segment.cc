@@ -55,7 +55,7 @@ class SegmentWriter::Impl {
     ASSIGN_OR_RETURN(size_, StartOfLine(*file_, size));
     const Status end = ReadHead();
     if (next && (!end.ok() || head_.seq >= *next)) {
-      TRY(FindGoodEnd(*next));
+      TRY(FindEndBefore(*next));
     } else {
       TRY(end);
     }
@@ -115,33 +115,23 @@ class SegmentWriter::Impl {
     return {};
   }
 
-  // Sets size_ and head_ to where the lines from `next` on stop to follow each other. Only the last
-  // segment can hold lines that were not synced.
-  Status FindGoodEnd(Seq next) {
-    const uint64_t complete = std::exchange(size_, 0);
+  // Sets size_ and head_ to where the lines before `next` end. Only the last segment can hold lines
+  // that were not synced.
+  Status FindEndBefore(Seq next) {
+    size_ = 0;
     head_ = Head{};
     TRY(ReadHead());
     ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(io_, Path()));
-    while (size_ < complete) {
+    while (head_.seq.value + 1 < next.value) {
       std::string_view line;
       ASSIGN_OR_RETURN(const bool more, lines.Next(&line));
       if (!more) return {};
-      const bool synced = head_.seq.value + 1 < next.value;
-      const Result<Head> head = synced ? DeclaredHead(line) : Follows(line);
-      if (!head.ok()) return synced ? head.status().WithContext(Path()) : Status();
+      const Result<Head> head = DeclaredHead(line);
+      if (!head.ok()) return head.status().WithContext(Path());
       head_ = *head;
       size_ += line.size() + 1;
     }
     return {};
-  }
-
-  // The head that `line` makes of head_, when it is the record behind it.
-  Result<Head> Follows(std::string_view line) const {
-    ASSIGN_OR_RETURN(const ParsedRecord record, ParseRecord(line));
-    if (record.seq.value != head_.seq.value + 1 || record.prev_hash != head_.hash) {
-      return Status(Code::kCorrupt, "the line does not follow the one before it");
-    }
-    return Head{record.seq, record.hash, record.ts};
   }
 
   // Of the last segment that has a line: the last one may be new.

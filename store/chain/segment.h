@@ -27,9 +27,10 @@ class SegmentWriter {
   // Opens the last segment, cutting an unfinished last line (reported in `*cut_bytes`, which may
   // be null), and reads where it ends.
   //
-  // The caller is about to append the records from `next` on, which need not be synced in the
-  // segment: a power cut leaves any mixture of such lines. Where one of them is not what its place
-  // in the chain demands, it and all behind it are cut. Lines before `next` are never touched.
+  // With `next`, the caller is about to append the records from `next` on; lines of them that are
+  // there already were not known to be synced, and are cut. A power cut leaves any mixture of such
+  // lines, and after a failed sync even good ones are in the page cache alone. Lines before `next`
+  // are never touched.
   static Result<std::unique_ptr<SegmentWriter>> Open(FileIo& io, StreamId stream,
                                                      SegmentOptions options, uint64_t* cut_bytes,
                                                      std::optional<Seq> next = {});

@@ -29,8 +29,8 @@ Result<chain::SegmentWriter*> Volume::Impl::SegmentOf(StreamId stream, Seq next)
                      chain::SegmentWriter::Open(io_, stream, options_.segments, &cut_bytes, next));
     if (cut_bytes != 0) {
       Log(LogLevel::kWarn, "volume.segment-cut",
-          std::to_string(cut_bytes) + " bytes of unfinished lines were cut from the end of " +
-              chain::ChainDirectory(stream) + "; the journal has the records");
+          std::to_string(cut_bytes) + " bytes that were not known to be durable are written anew at " +
+              "the end of " + chain::ChainDirectory(stream));
     }
     found = segments_.emplace(stream, std::move(writer)).first;
   }

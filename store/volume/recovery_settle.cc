@@ -22,8 +22,11 @@ Status Recovery::LoadStreams() {
   for (const auto& [id, why] : broken_streams_) {
     const auto stream = v_.FindStream(id);
     if (!stream.ok()) continue;
+    const MutexLock checkpoint_lock(v_.checkpoint_mutex_);
     const MutexLock lock((*stream)->mutex);
     (*stream)->read_only_reason = why;
+    // Its chain file stays as it was found: it may hold what the journal lacks.
+    v_.broken_segments_.insert(id);
   }
   return {};
 }

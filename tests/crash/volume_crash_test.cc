@@ -86,8 +86,8 @@ History LiveUntilCrash(LivingStore& store) {
   return history;
 }
 
-std::string VerifyProblems(volume::Volume& volume) {
-  const auto report = volume::VerifyVolume(volume, {}, {});
+std::string VerifyProblems(volume::Volume& volume, volume::VerifyLevel level) {
+  const auto report = volume::VerifyVolume(volume, {std::nullopt, level}, {});
   if (!report.ok()) return report.status().ToString();
   if (report->problems.empty()) return "";
   const volume::VerifyProblem& first = report->problems.front();
@@ -105,7 +105,7 @@ Status WriteSomething(LivingStore& store) {
 
 // "" or what is wrong with a store that is opened after its life: its tree must be one of
 // trees[least..], it must be writable and must verify.
-std::string CheckStore(SimIo& io, const History& history, size_t least, Tree* shown = nullptr) {
+std::string CheckStore(SimIo& io, const History& history, size_t least) {
   LivingStore store(io);
   const Status opened = store.Open();
   if (!opened.ok()) return "it does not open: " + opened.ToString();
@@ -120,11 +120,12 @@ std::string CheckStore(SimIo& io, const History& history, size_t least, Tree* sh
     return fmt::format("its tree is none of {} to {}; from the first: {}", least,
                        history.trees.size() - 1, difference);
   }
-  if (shown != nullptr) *shown = *tree;
+  const std::string problems = VerifyProblems(*store, volume::VerifyLevel::kObjects);
+  if (!problems.empty()) return "it does not verify: " + problems;
   const Status written = WriteSomething(store);
   if (!written.ok()) return "it is not writable: " + written.ToString();
-  const std::string problems = VerifyProblems(*store);
-  return problems.empty() ? "" : "it does not verify: " + problems;
+  const std::string later = VerifyProblems(*store, volume::VerifyLevel::kIndex);
+  return later.empty() ? "" : "it does not verify after a change: " + later;
 }
 
 // What was noted of a life that the machine's stop at a call ended.

@@ -133,6 +133,7 @@ class Damage(harness.ProductCase):
     def tearDownClass(cls):
         if cls.original:
             shutil.rmtree(cls.original.home, ignore_errors=True)
+            Damage.original = None
 
     def copy(self, name):
         """A copy of the original that may be damaged."""

@@ -322,7 +322,7 @@ Status Recovery::ReplayRecord(std::string_view line) {
   meta::StreamRow applied = row.value_or(meta::StreamRow{});
   if (record.seq <= applied.seq) {
     SwallowIntents(record);
-    QueueLine(record, line);
+    if (!rebuild_) QueueLine(record, line);  // a rebuild took it from the segment
     return {};
   }
   if (record.seq.value > applied.seq.value + 1) {

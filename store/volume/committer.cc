@@ -15,6 +15,7 @@ namespace {
 // More in the overlay than this is written out before its time: memory is bounded.
 constexpr size_t kOverlayBytes = 16U << 20;
 
+// Failures that pass, and leave a segment as it was.
 bool IsShortage(Code code) {
   return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
          code == Code::kOutOfMemory;
@@ -51,8 +52,8 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       line = lines_.front();
     }
     const Status status = WriteLine(line.stream, line.record);
-    if (IsShortage(status.code())) return status;  // again the next time
-    if (!status.ok()) BreakSegment(line.stream, status);
+    if (IsShortage(status.code())) return status;  // the line waits: the next try may write it
+    if (!status.ok()) TRY(BreakSegment(line.stream, status));
     const MutexLock lock(queue_mutex_);
     lines_.pop_front();
   }
@@ -73,17 +74,20 @@ Status Volume::Impl::WriteLine(StreamId stream, const chain::SealedRecord& recor
 }
 
 // One chain file that cannot be continued must not hold up the others: the stream becomes
-// read-only. Its records stay in the journal and the packs.
-void Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
+// read-only. Its records stay in the journal and the packs, from which the next opening fills it:
+// without the marker it would not know, for checkpoints go on.
+Status Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
+  TRY(WriteFileAtomically(io_, kRebuildMarker, {}));
   const std::string reason = chain::ChainDirectory(stream_id) +
                              " cannot be continued: " + why.ToString() +
                              ". Check it with 'memoirfs verify'";
   Log(LogLevel::kError, "volume.segment", reason);
   broken_segments_.insert(stream_id);
   const auto stream = FindStream(stream_id);
-  if (!stream.ok()) return;
+  if (!stream.ok()) return {};
   const MutexLock lock((*stream)->mutex);
   (*stream)->read_only_reason = reason;
+  return {};
 }
 
 Result<std::string> Volume::Impl::FindLineInPacks(StreamId stream, Seq seq) {

@@ -179,7 +179,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status Barrier();
   Status WriteSegments(journal::Lsn durable) REQUIRES(checkpoint_mutex_);
   Status WriteLine(StreamId stream, const chain::SealedRecord& record) REQUIRES(checkpoint_mutex_);
-  void BreakSegment(StreamId stream, const Status& why) REQUIRES(checkpoint_mutex_);
+  Status BreakSegment(StreamId stream, const Status& why) REQUIRES(checkpoint_mutex_);
   Result<std::string> FindLineInPacks(StreamId stream, Seq seq);
   Status SyncSegments() REQUIRES(checkpoint_mutex_);
   // `next` is the first record that is about to be appended.

@@ -502,10 +502,10 @@ class Damager {
       if (!MayLack(place, path)) Violation(path + " is lost");
     }
     refusals_ += failed ? 1 : 0;
-    JudgeReport(place, volume, io, failed);
+    JudgeReport(place, volume, io, failed, !reading.refused.empty());
   }
 
-  void JudgeReport(const Place& place, Volume& volume, FileIo& io, bool failed) {
+  void JudgeReport(const Place& place, Volume& volume, FileIo& io, bool failed, bool refused) {
     // What is derived or unused may be wrong without a word, as long as nothing came of it.
     const bool derived = place.kind == Kind::kIndex || place.kind == Kind::kUnusedJournal;
     if (derived && !failed) return;
@@ -518,7 +518,7 @@ class Damager {
     if (place.kind == Kind::kChain ? !found && !Repaired(place, io) : !found && !told) {
       Violation("nothing reports it");
     }
-    if (failed && !found) Violation("verify does not report what is refused");
+    if (refused && !found) Violation("verify does not report what is refused");
   }
 
   bool Repaired(const Place& place, FileIo& io) const {

@@ -158,6 +158,10 @@ void Recovery::Report(const journal::JournalFinding& finding) {
     Log(LogLevel::kError, "volume.journal-damaged",
         path + " is damaged at offset " + std::to_string(damage.offset) + ", " +
             std::to_string(damage.length) + " bytes that had been acknowledged");
+    const bool may_be_record =
+        !damage.header_valid || damage.header.type == journal::FrameType::kRecord;
+    const bool counts = journal::Lsn{finding.number, damage.offset} >= checkpoint_.lsn;
+    may_lack_records_ = may_lack_records_ || (may_be_record && counts);
   }
   if (finding.scan.torn_tail) {
     Warn("volume.torn-tail", path + " ends in an unfinished write at " +

@@ -78,6 +78,7 @@ class Recovery {
   uint64_t last_epoch_ = 0;
   uint64_t last_number_ = 0;  // of a journal that was carried
   uint64_t clean_end_ = 0;
+  bool may_lack_records_ = false;  // damage behind the checkpoint may have been records
   std::map<IntentKey, Intent> creates_;
   std::map<IntentKey, Intent> truncations_;
   std::map<StreamId, std::string> broken_streams_;

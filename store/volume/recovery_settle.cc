@@ -61,7 +61,16 @@ Status Recovery::DropOrphans() {
   return {};
 }
 
+// Where a record may be lost, an intent does not tell that its file was not recorded: settling it
+// would put an empty or shorter file in the place of content that was acknowledged.
 Status Recovery::SettleIntents() {
+  if (may_lack_records_) {
+    for (const auto& [key, intent] : creates_) {
+      Log(LogLevel::kError, "volume.intent-dropped",
+          "the new file '" + intent.name + "' was not kept: its record may have been damaged");
+    }
+    return {};
+  }
   for (const auto& [key, intent] : creates_) {
     const auto stream = v_.FindStream(intent.stream);
     if (stream.ok()) TRY(SettleCreate(**stream, intent));

@@ -35,8 +35,9 @@ Result<chain::SegmentWriter*> Volume::Impl::SegmentOf(StreamId stream, Seq next)
                      chain::SegmentWriter::Open(io_, stream, options_.segments, &cut_bytes, next));
     if (cut_bytes != 0) {
       Log(LogLevel::kWarn, "volume.segment-cut",
-          std::to_string(cut_bytes) + " bytes that were not known to be durable are written anew at " +
-              "the end of " + chain::ChainDirectory(stream));
+          std::to_string(cut_bytes) +
+              " bytes that were not known to be durable are written anew at " + "the end of " +
+              chain::ChainDirectory(stream));
     }
     found = segments_.emplace(stream, std::move(writer)).first;
   }
@@ -106,7 +107,11 @@ Result<std::string> Volume::Impl::FindLineInPacks(StreamId stream, Seq seq) {
 }
 
 Status Volume::Impl::SyncSegments() {
-  for (const auto& [stream, segment] : segments_) TRY(segment->Sync());
+  for (const auto& [stream, segment] : segments_) {
+    if (broken_segments_.count(stream) != 0) continue;
+    const Status synced = segment->Sync();
+    if (!synced.ok()) TRY(BreakSegment(stream, synced));
+  }
   return {};
 }
 
@@ -119,12 +124,16 @@ Status Volume::Impl::ReemitIntents() {
   constexpr auto kReserve = journal::AppendClass::kReserve;
   for (Stream* const stream : Streams()) {
     const MutexLock lock(stream->mutex);
+    if (!stream->read_only_reason.empty()) continue;  // replay stops before them in any case
     for (const auto& [ino, intent] : stream->creates) TRY(AppendIntent(*stream, intent, kReserve));
-    for (const auto& [ino, intent] : stream->truncations) TRY(AppendIntent(*stream, intent, kReserve));
+    for (const auto& [ino, intent] : stream->truncations)
+      TRY(AppendIntent(*stream, intent, kReserve));
   }
   return {};
 }
 
+// What is created or truncated after `replay_from` was read lies behind it by itself; what was
+// before is found under its stream's mutex and appended again.
 Status Volume::Impl::CheckpointLocked() {
   const journal::Lsn replay_from = journal_->end();
   TRY(ReemitIntents());
@@ -160,9 +169,9 @@ Status Volume::Impl::SealFullJournals() {
 }
 
 Status Volume::Impl::RunCommitterOnce() {
+  TRY(Barrier());  // does not wait for a checkpoint that is under way
   const MutexLock lock(checkpoint_mutex_);
   KeepSpareSpace();
-  TRY(Barrier());
   const journal::Lsn durable = journal_->durable();
   TRY(WriteSegments(durable));
   TRY(index_->Flush(durable));

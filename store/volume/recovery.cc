@@ -53,7 +53,12 @@ Status Recovery::ListFiles() {
 // Parts of files that were never committed: no record refers to them.
 Status Recovery::ClearStaging() {
   ASSIGN_OR_RETURN(const auto names, v_.io_.List("staging"));
-  for (const std::string& name : names) TRY(v_.io_.Remove("staging/" + name));
+  for (const std::string& name : names) {
+    const std::string path = "staging/" + name;
+    const auto facts = v_.io_.Stat(path);
+    // A directory is the scratch index of a verification that was cut short.
+    TRY(facts.ok() && facts->is_directory ? meta::DestroyIndex(v_.io_, path) : v_.io_.Remove(path));
+  }
   return {};
 }
 
@@ -335,19 +340,30 @@ Status Recovery::ReplayRecord(std::string_view line) {
     applied = row.value_or(meta::StreamRow{});
   }
   if (record.seq.value != applied.seq.value + 1 || record.prev_hash != applied.hash) {
-    const std::string why = "record " + std::to_string(applied.seq.value + 1) + " of agent '" +
-                            record.agent + "' is lost: neither journal nor chain file has it";
-    Log(LogLevel::kError, "volume.record-lost", why);
-    broken_streams_.emplace(record.stream, why);
+    BreakStream(record.stream, "record " + std::to_string(applied.seq.value + 1) + " of agent '" +
+                                   record.agent +
+                                   "' is lost: neither journal nor chain file has it");
     return {};
   }
   return ApplyRecord(record, line);
 }
 
+// One damaged chain does not keep the others: its stream is read-only from here on.
+void Recovery::BreakStream(StreamId stream, const std::string& why) {
+  Log(LogLevel::kError, "volume.record-lost", why);
+  broken_streams_.emplace(stream, why);
+}
+
 Status Recovery::ApplyRecord(const chain::ParsedRecord& record, std::string_view line) {
   meta::Batch batch;
   const RecordPlace place{record.stream, record.agent, record.seq, record.hash, record.ts};
-  TRY(ApplyChange(*v_.tables_, place, record.change, batch));
+  const Status fits = ApplyChange(*v_.tables_, place, record.change, batch);
+  if (fits.code() == Code::kCorrupt && !v_.index_->damaged()) {
+    BreakStream(record.stream, "record " + std::to_string(record.seq.value) + " of agent '" +
+                                   record.agent + "': " + fits.ToString());
+    return {};
+  }
+  TRY(fits);
   v_.index_->Apply(std::move(batch), kDurable);
   SwallowIntents(record);
   QueueLine(record, line);

@@ -52,6 +52,7 @@ class Recovery {
   Status ReplayFrame(const journal::FrameHeader& header, const journal::Location& where,
                      ByteView payload);
   Status ReplayRecord(std::string_view line);
+  void BreakStream(StreamId stream, const std::string& why);
   Status ApplyRecord(const chain::ParsedRecord& record, std::string_view line);
   // For the chain's segment, which may lack it.
   void QueueLine(const chain::ParsedRecord& record, std::string_view line);

@@ -102,6 +102,10 @@ Status Recovery::SettleCreate(Stream& stream, const Intent& intent) {
 
 // A truncation that was not recorded: the content is cut, or longer by zeros.
 Status Recovery::SettleTruncation(Stream& stream, const Intent& intent) {
+  {
+    const MutexLock lock(stream.mutex);
+    if (!stream.read_only_reason.empty()) return {};
+  }
   const auto inode = v_.InodeOf(stream.id, intent.ino);
   if (!inode.ok() || inode->nlink == 0 || inode->content.size == intent.size) return {};
   std::vector<NewObject> objects;

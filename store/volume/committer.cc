@@ -106,12 +106,10 @@ Result<std::string> Volume::Impl::FindLineInPacks(StreamId stream, Seq seq) {
   return Status(Code::kNotFound, "no pack has record " + std::to_string(seq.value));
 }
 
+// After a failed sync no checkpoint is made until the store is opened anew: then the lines that may
+// be lost are still replayed, and written again.
 Status Volume::Impl::SyncSegments() {
-  for (const auto& [stream, segment] : segments_) {
-    if (broken_segments_.count(stream) != 0) continue;
-    const Status synced = segment->Sync();
-    if (!synced.ok()) TRY(BreakSegment(stream, synced));
-  }
+  for (const auto& [stream, segment] : segments_) TRY(segment->Sync());
   return {};
 }
 

@@ -257,6 +257,19 @@ Status Recovery::AdoptBulkPacks() {
   return {};
 }
 
+// What the last segment holds may be in the page cache only, after a sync that failed; a rebuild
+// takes its lines for good, so they are written and synced anew.
+Status Recovery::RewriteLastSegment(StreamId stream) {
+  const std::string directory = chain::ChainDirectory(stream);
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List(directory));
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    if (!name->ends_with(".jsonl")) continue;
+    ASSIGN_OR_RETURN(const Bytes lines, ReadWholeFile(v_.io_, directory + "/" + *name));
+    return WriteFileAtomically(v_.io_, directory + "/" + *name, lines);
+  }
+  return {};
+}
+
 // Objects from footers, records from the chains' segments; what those lack comes with Replay.
 Status Recovery::RebuildFromChains() {
   for (const uint64_t number : packs_) TRY(AdoptPack(journal::PackId{number, false}));
@@ -264,6 +277,7 @@ Status Recovery::RebuildFromChains() {
   for (const std::string& name : names) {
     const StreamId stream(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
     if (chain::ChainDirectory(stream) != "chains/" + name) continue;
+    TRY(RewriteLastSegment(stream));
     const Status status =
         chain::ForEachLine(v_.io_, stream, [&](uint64_t number, std::string_view line) {
           return ReplayRecord(line).WithContext(chain::ChainDirectory(stream) + ", line " +

@@ -46,6 +46,7 @@ class Recovery {
   // The index.
   Status AdoptPack(journal::PackId pack);
   Status AdoptBulkPacks();
+  Status RewriteLastSegment(StreamId stream);
   Status RebuildFromChains();
   Status Replay();
   Status ReplayPack(uint64_t number, uint64_t from);

@@ -44,15 +44,23 @@ class SegmentWriter::Impl {
   Impl(FileIo& io, StreamId stream, SegmentOptions options)
       : io_(io), stream_(stream), options_(options) {}
 
-  Status Open(uint64_t* cut_bytes) {
+  Status Open(uint64_t* cut_bytes, std::optional<Seq> next) {
     TRY(EnsureDirectory(io_, ParentOf(ChainDirectory(stream_))));
     TRY(EnsureDirectory(io_, ChainDirectory(stream_)));
     ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ListSegments(io_, stream_));
     if (numbers.empty()) return StartSegment(1);
     number_ = numbers.back();
     ASSIGN_OR_RETURN(file_, io_.Open(Path(), OpenMode::kReadWrite));
-    TRY(CutUnfinishedLine(cut_bytes));
-    return ReadHead();
+    ASSIGN_OR_RETURN(const uint64_t size, file_->Size());
+    ASSIGN_OR_RETURN(size_, StartOfLine(*file_, size));
+    const Status end = ReadHead();
+    if (next && (!end.ok() || head_.seq >= *next)) {
+      TRY(FindEndBefore(*next));
+    } else {
+      TRY(end);
+    }
+    if (cut_bytes != nullptr) *cut_bytes = size - size_;
+    return size == size_ ? Status() : file_->Truncate(size_);
   }
 
   const Head& head() const { return head_; }
@@ -107,11 +115,23 @@ class SegmentWriter::Impl {
     return {};
   }
 
-  Status CutUnfinishedLine(uint64_t* cut_bytes) {
-    ASSIGN_OR_RETURN(const uint64_t size, file_->Size());
-    ASSIGN_OR_RETURN(size_, StartOfLine(*file_, size));
-    if (cut_bytes != nullptr) *cut_bytes = size - size_;
-    return size == size_ ? Status() : file_->Truncate(size_);
+  // Sets size_ and head_ to where the lines before `next` end. Only the last segment can hold lines
+  // that were not synced.
+  Status FindEndBefore(Seq next) {
+    size_ = 0;
+    head_ = Head{};
+    TRY(ReadHead());
+    ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(io_, Path()));
+    while (head_.seq.value + 1 < next.value) {
+      std::string_view line;
+      ASSIGN_OR_RETURN(const bool more, lines.Next(&line));
+      if (!more) return {};
+      const Result<Head> head = DeclaredHead(line);
+      if (!head.ok()) return head.status().WithContext(Path());
+      head_ = *head;
+      size_ += line.size() + 1;
+    }
+    return {};
   }
 
   // Of the last segment that has a line: the last one may be new.
@@ -149,10 +169,11 @@ SegmentWriter::~SegmentWriter() = default;
 
 Result<std::unique_ptr<SegmentWriter>> SegmentWriter::Open(FileIo& io, StreamId stream,
                                                            SegmentOptions options,
-                                                           uint64_t* cut_bytes) {
+                                                           uint64_t* cut_bytes,
+                                                           std::optional<Seq> next) {
   if (cut_bytes != nullptr) *cut_bytes = 0;
   auto impl = std::make_unique<Impl>(io, stream, options);
-  const Status opened = impl->Open(cut_bytes);
+  const Status opened = impl->Open(cut_bytes, next);
   if (!opened.ok()) return opened.WithContext("chain of stream " + std::to_string(stream.value));
   return std::unique_ptr<SegmentWriter>(new SegmentWriter(std::move(impl)));
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "store/base/file_io.h"
@@ -25,8 +26,14 @@ class SegmentWriter {
  public:
   // Opens the last segment, cutting an unfinished last line (reported in `*cut_bytes`, which may
   // be null), and reads where it ends.
+  //
+  // With `next`, the caller is about to append the records from `next` on; lines of them that are
+  // there already were not known to be synced, and are cut. A power cut leaves any mixture of such
+  // lines, and after a failed sync even good ones are in the page cache alone. Lines before `next`
+  // are never touched.
   static Result<std::unique_ptr<SegmentWriter>> Open(FileIo& io, StreamId stream,
-                                                     SegmentOptions options, uint64_t* cut_bytes);
+                                                     SegmentOptions options, uint64_t* cut_bytes,
+                                                     std::optional<Seq> next = {});
   ~SegmentWriter();
 
   // The last complete record in the segments (seq 0 when there is none; its hash is as declared).

@@ -77,12 +77,13 @@ Result<AgentFacts> Volume::Impl::AddAgent(const std::string& name, uint32_t uid,
     commit.change.attributes = root;
     status = Append(*stream, std::move(commit));
   }
-  if (status.ok()) status = RunCommitterOnce();
   if (!status.ok()) {
     const MutexLock lock(streams_mutex_);
     streams_.erase(id);
     return status;
   }
+  // From here on the agent exists, whatever becomes of the barrier.
+  TRY(Sync());
   return FactsOf(*stream);
 }
 

@@ -26,16 +26,16 @@ Status Volume::Impl::Barrier() { return journal_->SyncTo(journal_->end()); }
 
 Status Volume::Impl::Sync() { return Barrier(); }
 
-Result<chain::SegmentWriter*> Volume::Impl::SegmentOf(StreamId stream) {
+Result<chain::SegmentWriter*> Volume::Impl::SegmentOf(StreamId stream, Seq next) {
   auto found = segments_.find(stream);
   if (found == segments_.end()) {
     uint64_t cut_bytes = 0;
     ASSIGN_OR_RETURN(auto writer,
-                     chain::SegmentWriter::Open(io_, stream, options_.segments, &cut_bytes));
+                     chain::SegmentWriter::Open(io_, stream, options_.segments, &cut_bytes, next));
     if (cut_bytes != 0) {
       Log(LogLevel::kWarn, "volume.segment-cut",
-          "an unfinished line of " + std::to_string(cut_bytes) + " bytes was cut from the end of " +
-              chain::ChainDirectory(stream) + "; the journal has the record");
+          std::to_string(cut_bytes) + " bytes that were not known to be durable are written anew at " +
+              "the end of " + chain::ChainDirectory(stream));
     }
     found = segments_.emplace(stream, std::move(writer)).first;
   }
@@ -60,7 +60,7 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
 
 Status Volume::Impl::WriteLine(StreamId stream, const chain::SealedRecord& record) {
   if (broken_segments_.count(stream) != 0) return {};
-  ASSIGN_OR_RETURN(chain::SegmentWriter* const segment, SegmentOf(stream));
+  ASSIGN_OR_RETURN(chain::SegmentWriter* const segment, SegmentOf(stream, record.seq));
   // A segment that was cut short is filled from the packs, which have every record.
   while (segment->head().seq.value + 1 < record.seq.value) {
     const Seq missing(segment->head().seq.value + 1);

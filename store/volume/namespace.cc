@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "store/base/file_name.h"
+#include "store/cas/chunk_tree.h"
 #include "store/volume/volume_impl.h"
 
 namespace memoirfs::volume {
@@ -306,24 +307,42 @@ Result<std::optional<Inode>> Volume::Impl::Rename(StreamId stream_id, InodeId pa
   if (stream->creates.count(moved.ino) != 0) {
     return Status(Code::kInternal, "rename of a file that is not committed");
   }
-  if (target) TRY(SettleReplaced(*stream, target->ino, mode, change));
+  if (target) TRY(SettleReplaced(*stream, target->ino, mode));
   TRY(Append(*stream, std::move(commit)));
   if (!target || mode == RenameMode::kExchange) return std::optional<Inode>();
   ASSIGN_OR_RETURN(Inode replaced, InodeOf(stream_id, target->ino));
   return std::optional<Inode>(std::move(replaced));
 }
 
+// The first record of a file that nobody committed. A truncation is in it, not in a second record:
+// a crash between the two would leave a file that is neither.
+Result<Volume::Impl::Commit> Volume::Impl::CommitOfCreate(const Intent& create,
+                                                          const std::optional<Intent>& truncation) {
+  Commit commit;
+  commit.change = PutOfCreate(create);
+  commit.change.path = tables_->PathOf(create.stream, create.parent, create.name);
+  if (!truncation) return commit;
+  ASSIGN_OR_RETURN(commit.change.content,
+                   cas::ResizeContent(*objects_, EmptyContent(), truncation->size,
+                                      [&](const Digest& digest, Buffer bytes) {
+                                        commit.objects.push_back({digest, std::move(bytes), {}, 0});
+                                        return Status();
+                                      }));
+  return commit;
+}
+
 // A replaced file that was never committed has no place in the record: it is put first, so that
 // the rename has something to replace.
-Status Volume::Impl::SettleReplaced(Stream& stream, InodeId ino, RenameMode mode, Change& change) {
+Status Volume::Impl::SettleReplaced(Stream& stream, InodeId ino, RenameMode mode) {
   const auto create = stream.creates.find(ino);
   if (create == stream.creates.end()) return {};
   if (mode == RenameMode::kExchange) {
     return Status(Code::kInternal, "exchange of a file that is not committed");
   }
-  Commit commit;
-  commit.change = PutOfCreate(create->second);
-  commit.change.path = change.path;
+  std::optional<Intent> truncation;
+  const auto noted = stream.truncations.find(ino);
+  if (noted != stream.truncations.end()) truncation = noted->second;
+  ASSIGN_OR_RETURN(Commit commit, CommitOfCreate(create->second, truncation));
   TRY(Append(stream, std::move(commit)));
   stream.creates.erase(ino);
   stream.truncations.erase(ino);

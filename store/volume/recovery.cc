@@ -321,9 +321,8 @@ Status Recovery::ReplayRecord(std::string_view line) {
   ASSIGN_OR_RETURN(auto row, v_.tables_->Stream(record.stream));
   meta::StreamRow applied = row.value_or(meta::StreamRow{});
   if (record.seq <= applied.seq) {
-    creates_.erase({record.stream, record.change.ino});
-    truncations_.erase({record.stream, record.change.ino});
-    QueueLine(record, line);
+    SwallowIntents(record);
+    if (!rebuild_) QueueLine(record, line);  // a rebuild took it from the segment
     return {};
   }
   if (record.seq.value > applied.seq.value + 1) {
@@ -346,10 +345,16 @@ Status Recovery::ApplyRecord(const chain::ParsedRecord& record, std::string_view
   const RecordPlace place{record.stream, record.agent, record.seq, record.hash, record.ts};
   TRY(ApplyChange(*v_.tables_, place, record.change, batch));
   v_.index_->Apply(std::move(batch), kDurable);
-  creates_.erase({record.stream, record.change.ino});
-  truncations_.erase({record.stream, record.change.ino});
+  SwallowIntents(record);
   QueueLine(record, line);
   return FlushWhenFull(false);
+}
+
+// Only a record with content makes a truncation its own: a name or an attribute can change before.
+void Recovery::SwallowIntents(const chain::ParsedRecord& record) {
+  const IntentKey key{record.stream, record.change.ino};
+  creates_.erase(key);
+  if (record.change.op == chain::Op::kPut) truncations_.erase(key);
 }
 
 void Recovery::QueueLine(const chain::ParsedRecord& record, std::string_view line) {

@@ -56,6 +56,7 @@ class Recovery {
   // For the chain's segment, which may lack it.
   void QueueLine(const chain::ParsedRecord& record, std::string_view line);
   Status FillGap(const meta::StreamRow& row, StreamId stream, Seq upto);
+  void SwallowIntents(const chain::ParsedRecord& record);
   Status ReplayIntent(ByteView payload);
   Status FlushWhenFull(bool all);
 

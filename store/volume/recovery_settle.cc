@@ -22,8 +22,11 @@ Status Recovery::LoadStreams() {
   for (const auto& [id, why] : broken_streams_) {
     const auto stream = v_.FindStream(id);
     if (!stream.ok()) continue;
+    const MutexLock checkpoint_lock(v_.checkpoint_mutex_);
     const MutexLock lock((*stream)->mutex);
     (*stream)->read_only_reason = why;
+    // Its chain file stays as it was found: it may hold what the journal lacks.
+    v_.broken_segments_.insert(id);
   }
   return {};
 }
@@ -70,7 +73,8 @@ Status Recovery::SettleIntents() {
   return {};
 }
 
-// A file that was created and not recorded before the daemon died: it exists, empty.
+// A file that was created and not recorded before the daemon died: it exists, empty or as long as
+// it was truncated to.
 Status Recovery::SettleCreate(Stream& stream, const Intent& intent) {
   const MutexLock lock(stream.mutex);
   const Status fits = v_.CheckNewEntry(stream.id, intent.parent, intent.name);
@@ -80,9 +84,10 @@ Status Recovery::SettleCreate(Stream& stream, const Intent& intent) {
     return {};
   }
   stream.next_id = std::max(stream.next_id, intent.ino.value + 1);
-  Volume::Impl::Commit commit;
-  commit.change = Volume::Impl::PutOfCreate(intent);
-  commit.change.path = v_.tables_->PathOf(stream.id, intent.parent, intent.name);
+  std::optional<Intent> truncation;
+  const auto noted = truncations_.find({intent.stream, intent.ino});
+  if (noted != truncations_.end()) truncation = noted->second;
+  ASSIGN_OR_RETURN(Volume::Impl::Commit commit, v_.CommitOfCreate(intent, truncation));
   return v_.Append(stream, std::move(commit));
 }
 

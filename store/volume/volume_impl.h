@@ -152,9 +152,9 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status FillRename(Stream& stream, const meta::DentryRow& moved, RenameMode mode,
                     chain::Change& change) REQUIRES(stream.mutex);
   static chain::Change PutOfCreate(const Intent& create);
+  Result<Commit> CommitOfCreate(const Intent& create, const std::optional<Intent>& truncation);
   Status ShowCreate(const Intent& create);
-  Status SettleReplaced(Stream& stream, InodeId ino, RenameMode mode, chain::Change& change)
-      REQUIRES(stream.mutex);
+  Status SettleReplaced(Stream& stream, InodeId ino, RenameMode mode) REQUIRES(stream.mutex);
   Status CancelCreate(Stream& stream, const Intent& create) REQUIRES(stream.mutex);
 
   // --- agents.cc ---
@@ -182,7 +182,8 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   void BreakSegment(StreamId stream, const Status& why) REQUIRES(checkpoint_mutex_);
   Result<std::string> FindLineInPacks(StreamId stream, Seq seq);
   Status SyncSegments() REQUIRES(checkpoint_mutex_);
-  Result<chain::SegmentWriter*> SegmentOf(StreamId stream) REQUIRES(checkpoint_mutex_);
+  // `next` is the first record that is about to be appended.
+  Result<chain::SegmentWriter*> SegmentOf(StreamId stream, Seq next) REQUIRES(checkpoint_mutex_);
   Status CheckpointLocked() REQUIRES(checkpoint_mutex_);
   Status ReemitIntents();
   Status SealFullJournals() REQUIRES(checkpoint_mutex_);

@@ -120,16 +120,20 @@ class Original:
         return [(known[top], data_ranges(path))]
 
 
-class DamageCase(harness.ProductCase):
-    """One original for all tests of the file."""
-
+class Damage(harness.ProductCase):
     original = None
 
     def setUp(self):
         super().setUp()
-        if DamageCase.original is None:
-            DamageCase.original = Original()
-            DamageCase.all_kinds = DamageCase.original.kinds()
+        if Damage.original is None:
+            Damage.original = Original()
+            Damage.all_kinds = Damage.original.kinds()
+
+    @classmethod
+    def tearDownClass(cls):
+        if cls.original:
+            shutil.rmtree(cls.original.home, ignore_errors=True)
+            Damage.original = None
 
     def copy(self, name):
         """A copy of the original that may be damaged."""
@@ -137,13 +141,6 @@ class DamageCase(harness.ProductCase):
         copy_sparse(self.original.scratch, scratch)
         return harness.Store(scratch=scratch)
 
-
-def tearDownModule():
-    if DamageCase.original:
-        shutil.rmtree(DamageCase.original.home, ignore_errors=True)
-
-
-class Damage(DamageCase):
     # --- sampling -------------------------------------------------------------------------------
     def flips_of(self, kind):
         """(path, offset, bit): a sample of small files and one of the others; all with OFFSETS 0."""
@@ -260,7 +257,7 @@ class Damage(DamageCase):
         self.damage("LOCK")
 
 
-class DamageSeenOnAMount(DamageCase):
+class DamageSeenOnAMount(Damage):
     """What a user sees of it: EIO for just the file, the rest works, the log says which."""
 
     def find(self, store, content):
@@ -310,6 +307,10 @@ class DamageSeenOnAMount(DamageCase):
             file.seek(3 << 20)
             self.assertTrue(self.original.files["bulk.bin"][3 << 20:4 << 20] == file.read(1 << 20))
 
+
+# The tests of the base class run once, under its own name.
+for _name in [name for name in vars(Damage) if name.startswith("test_")]:
+    setattr(DamageSeenOnAMount, _name, None)
 
 if __name__ == "__main__":
     harness.main()

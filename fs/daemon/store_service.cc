@@ -253,6 +253,12 @@ Result<std::string> StoreService::RemoveAgent(const Request& request) {
                                        "' is removed already; its history is kept. Add --purge "
                                        "to delete that too");
   }
+  // Purging rewrites what every agent's files lie in: nothing may be changed meanwhile.
+  if (request.purge && hooks_.Facts().serving) {
+    return Status(Code::kBusy,
+                  "the store is mounted, and a purge rewrites it. Unmount everything "
+                  "first ('memoirfs status' names the mounts)");
+  }
   for (const MountFacts& mount : hooks_.Facts().mounts) {
     if (mount.agent != name) continue;
     return Status(Code::kBusy,

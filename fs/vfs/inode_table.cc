@@ -47,8 +47,11 @@ void InodeTable::Unpin(std::shared_ptr<LiveInode> inode) {
   Shard& shard = ShardOf(inode->key());
   MutexLock lock(shard.mutex);
   const auto found = shard.inodes.find(inode->key());
-  last = std::move(inode);
-  if (found->second.use_count() == 2 && !last->must_keep()) shard.inodes.erase(found);
+  const bool kept = inode->must_keep();
+  inode.reset();
+  if (found == shard.inodes.end() || kept || found->second.use_count() != 1) return;
+  last = std::move(found->second);
+  shard.inodes.erase(found);
 }
 
 }  // namespace memoirfs::vfs

@@ -47,11 +47,12 @@ void LiveInode::ClearPrivileges() { attributes_.mode = WithoutPrivileges(attribu
 // `note`: the commit is not to follow at once, so a crash of the daemon must not lose this.
 Status LiveInode::ResizeAndNote(uint64_t size, bool note) {
   const bool changes = buffer_->size() != size;
+  TRY(buffer_->Resize(size));
   if (changes && note && committed_ && !unlinked_) {
     TRY(volume_.NoteTruncation(key_.stream, key_.ino, size));
     truncation_noted_ = true;
   }
-  return buffer_->Resize(size);
+  return {};
 }
 
 Status LiveInode::TruncateAtOpen(bool kill_privileges, const ChangeBy& by) {

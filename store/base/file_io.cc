@@ -167,11 +167,15 @@ class RealIo final : public FileIo {
     if (stream == nullptr) return Failed("list", path);
     dir.Release();
     std::vector<std::string> names;
+    errno = 0;  // readdir(3): the end and a failure differ in errno only
     while (const dirent* entry = ::readdir(stream)) {  // NOLINT(concurrency-mt-unsafe)
       const std::string_view name = entry->d_name;
       if (name != "." && name != "..") names.emplace_back(name);
+      errno = 0;
     }
+    const Status failure = errno == 0 ? Status() : Failed("list", path);
     ::closedir(stream);
+    TRY(failure);
     std::sort(names.begin(), names.end());
     return names;
   }
@@ -255,13 +259,18 @@ Result<Bytes> ReadWholeFile(FileIo& io, const std::string& path) {
 
 Status WriteFileAtomically(FileIo& io, const std::string& path, ByteView data) {
   const std::string temporary = path + ".tmp";
-  {
+  const auto write = [&]() -> Status {
     ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(temporary, OpenMode::kOpenOrCreate));
     TRY(file->Truncate(0));
     TRY(file->WriteAt(0, data));
-    TRY(file->Sync());
+    return file->Sync();
+  };
+  Status written = write();
+  if (written.ok()) written = io.Rename(temporary, path);
+  if (!written.ok()) {
+    (void)io.Remove(temporary).ok();  // on a full disk it must not stay; the failure counts
+    return written;
   }
-  TRY(io.Rename(temporary, path));
   return io.SyncDirectory(ParentOf(path));
 }
 

@@ -179,9 +179,11 @@ Status SealInPlace(FileIo& io, File& log, uint64_t number, uint64_t frames_end) 
   ASSIGN_OR_RETURN(PackContents contents, CollectContents(log, pack, frames_end));
   TRY(WriteFooter(log, pack, frames_end, std::move(contents)));
   TRY(io.Rename(JournalPath(number), PackPath(pack)));
-  // The new name first: at no time is the file without a durable one.
-  TRY(io.SyncDirectory(kPackDirectory));
-  return io.SyncDirectory(kJournalDirectory);
+  // The new name first: at no time is the file without a durable one. When that fails, whatever the
+  // reason, nothing may sync the journals' directory any more: not to be tried again.
+  Status named = io.SyncDirectory(kPackDirectory);
+  if (named.ok()) named = io.SyncDirectory(kJournalDirectory);
+  return named.ok() ? named : Status(Code::kIo, PackPath(pack) + ": its name: " + named.message());
 }
 
 Result<Footer> ReadFooter(const File& file, PackId pack) {

@@ -45,6 +45,7 @@ std::vector<AgentFacts> Volume::Impl::ListAgents() const {
 
 Result<AgentFacts> Volume::Impl::AddAgent(const std::string& name, uint32_t uid, uint32_t gid) {
   TRY(CheckAgentName(name));
+  const MutexLock agents_lock(agents_mutex_);
   for (Stream* const stream : Streams()) {
     if (stream->agent != name) continue;
     if (!FactsOf(*stream).removed) {
@@ -101,6 +102,7 @@ Status Volume::Impl::SetRemoved(Stream& stream, bool removed) {
 }
 
 Status Volume::Impl::RemoveAgent(const std::string& name, bool purge) {
+  const MutexLock agents_lock(agents_mutex_);
   for (Stream* const stream : Streams()) {
     const AgentFacts facts = FactsOf(*stream);
     if (facts.name != name || (facts.removed && !purge)) continue;

@@ -32,7 +32,10 @@ std::string HostName() {
 }  // namespace
 
 Status Volume::Impl::CheckWritable(const Stream& stream) const {
-  if (options_.read_only) return Status(Code::kReadOnly, "the store is open read-only");
+  // Recovery writes in any case: what was acknowledged before must be shown.
+  if (options_.read_only && opened_) {
+    return Status(Code::kReadOnly, "the store is open read-only");
+  }
   if (journal_->failed()) {
     return Status(Code::kReadOnly,
                   "an earlier write to the journal failed: the store is "

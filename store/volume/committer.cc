@@ -15,6 +15,7 @@ namespace {
 // More in the overlay than this is written out before its time: memory is bounded.
 constexpr size_t kOverlayBytes = 16U << 20;
 
+// Failures that pass, and leave a segment as it was.
 bool IsShortage(Code code) {
   return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
          code == Code::kOutOfMemory;
@@ -34,8 +35,9 @@ Result<chain::SegmentWriter*> Volume::Impl::SegmentOf(StreamId stream, Seq next)
                      chain::SegmentWriter::Open(io_, stream, options_.segments, &cut_bytes, next));
     if (cut_bytes != 0) {
       Log(LogLevel::kWarn, "volume.segment-cut",
-          std::to_string(cut_bytes) + " bytes that were not known to be durable are written anew at " +
-              "the end of " + chain::ChainDirectory(stream));
+          std::to_string(cut_bytes) +
+              " bytes that were not known to be durable are written anew at " + "the end of " +
+              chain::ChainDirectory(stream));
     }
     found = segments_.emplace(stream, std::move(writer)).first;
   }
@@ -51,8 +53,8 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       line = lines_.front();
     }
     const Status status = WriteLine(line.stream, line.record);
-    if (IsShortage(status.code())) return status;  // again the next time
-    if (!status.ok()) BreakSegment(line.stream, status);
+    if (IsShortage(status.code())) return status;  // the line waits: the next try may write it
+    if (!status.ok()) TRY(BreakSegment(line.stream, status));
     const MutexLock lock(queue_mutex_);
     lines_.pop_front();
   }
@@ -73,17 +75,20 @@ Status Volume::Impl::WriteLine(StreamId stream, const chain::SealedRecord& recor
 }
 
 // One chain file that cannot be continued must not hold up the others: the stream becomes
-// read-only. Its records stay in the journal and the packs.
-void Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
+// read-only. Its records stay in the journal and the packs, from which the next opening fills it:
+// without the marker it would not know, for checkpoints go on.
+Status Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
+  TRY(WriteFileAtomically(io_, kRebuildMarker, {}));
   const std::string reason = chain::ChainDirectory(stream_id) +
                              " cannot be continued: " + why.ToString() +
                              ". Check it with 'memoirfs verify'";
   Log(LogLevel::kError, "volume.segment", reason);
   broken_segments_.insert(stream_id);
   const auto stream = FindStream(stream_id);
-  if (!stream.ok()) return;
+  if (!stream.ok()) return {};
   const MutexLock lock((*stream)->mutex);
   (*stream)->read_only_reason = reason;
+  return {};
 }
 
 Result<std::string> Volume::Impl::FindLineInPacks(StreamId stream, Seq seq) {
@@ -101,6 +106,8 @@ Result<std::string> Volume::Impl::FindLineInPacks(StreamId stream, Seq seq) {
   return Status(Code::kNotFound, "no pack has record " + std::to_string(seq.value));
 }
 
+// After a failed sync no checkpoint is made until the store is opened anew: then the lines that may
+// be lost are still replayed, and written again.
 Status Volume::Impl::SyncSegments() {
   for (const auto& [stream, segment] : segments_) TRY(segment->Sync());
   return {};
@@ -115,12 +122,16 @@ Status Volume::Impl::ReemitIntents() {
   constexpr auto kReserve = journal::AppendClass::kReserve;
   for (Stream* const stream : Streams()) {
     const MutexLock lock(stream->mutex);
+    if (!stream->read_only_reason.empty()) continue;  // replay stops before them in any case
     for (const auto& [ino, intent] : stream->creates) TRY(AppendIntent(*stream, intent, kReserve));
-    for (const auto& [ino, intent] : stream->truncations) TRY(AppendIntent(*stream, intent, kReserve));
+    for (const auto& [ino, intent] : stream->truncations)
+      TRY(AppendIntent(*stream, intent, kReserve));
   }
   return {};
 }
 
+// What is created or truncated after `replay_from` was read lies behind it by itself; what was
+// before is found under its stream's mutex and appended again.
 Status Volume::Impl::CheckpointLocked() {
   const journal::Lsn replay_from = journal_->end();
   TRY(ReemitIntents());
@@ -156,9 +167,9 @@ Status Volume::Impl::SealFullJournals() {
 }
 
 Status Volume::Impl::RunCommitterOnce() {
+  TRY(Barrier());  // does not wait for a checkpoint that is under way
   const MutexLock lock(checkpoint_mutex_);
   KeepSpareSpace();
-  TRY(Barrier());
   const journal::Lsn durable = journal_->durable();
   TRY(WriteSegments(durable));
   TRY(index_->Flush(durable));

@@ -96,7 +96,10 @@ class BulkSession final : public Volume::ChunkSession {
  public:
   explicit BulkSession(Volume::Impl& volume) : volume_(volume) {}
 
-  ~BulkSession() override { Unstage(); }
+  ~BulkSession() override {
+    if (writer_) volume_.packs_.Invalidate(journal::PackId{number_, true});
+    Unstage();
+  }
 
   Status Store(const Digest& digest, const Buffer& bytes) override {
     if (chunks_.count(digest) != 0) return {};

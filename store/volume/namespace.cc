@@ -231,7 +231,14 @@ Result<Inode> Volume::Impl::Remove(Op op, StreamId stream_id, InodeId parent,
   if (inode.attributes.IsRegular()) commit.change.replaced_content = inode.content;
   commit.change.actor = actor;
   TRY(Append(*stream, std::move(commit)));
+  ForgetTruncation(*stream, entry.ino);
   return InodeOf(stream_id, entry.ino);
+}
+
+// What has no name left is not recorded any more.
+void Volume::Impl::ForgetTruncation(Stream& stream, InodeId ino) {
+  const auto inode = InodeOf(stream.id, ino);
+  if (inode.ok() && inode->nlink == 0) stream.truncations.erase(ino);
 }
 
 // rename(2): what may replace what.
@@ -310,6 +317,7 @@ Result<std::optional<Inode>> Volume::Impl::Rename(StreamId stream_id, InodeId pa
   if (target) TRY(SettleReplaced(*stream, target->ino, mode));
   TRY(Append(*stream, std::move(commit)));
   if (!target || mode == RenameMode::kExchange) return std::optional<Inode>();
+  ForgetTruncation(*stream, target->ino);
   ASSIGN_OR_RETURN(Inode replaced, InodeOf(stream_id, target->ino));
   return std::optional<Inode>(std::move(replaced));
 }

@@ -48,12 +48,27 @@ Result<std::set<Digest>> Volume::Impl::ObjectsOf(StreamId stream) {
   return objects;
 }
 
+// An object that is stored as a suffix needs the one it extends.
+Status Volume::Impl::KeepWithBases(Digest digest, std::set<Digest>& objects) {
+  for (;;) {
+    objects.erase(digest);
+    ASSIGN_OR_RETURN(const auto where, tables_->Location(digest));
+    if (!where || where->type != journal::FrameType::kExtend) return {};
+    ASSIGN_OR_RETURN(const Bytes payload, packs_.ReadPayload(*where));
+    Decoder in(payload);
+    in.Hash();
+    const Digest base = in.Hash();
+    if (!in.ok() || base == digest) return {};
+    digest = base;
+  }
+}
+
 Result<std::set<Digest>> Volume::Impl::ObjectsOfOnly(const Stream& stream) {
   ASSIGN_OR_RETURN(std::set<Digest> objects, ObjectsOf(stream.id));
   for (const Stream* const other : Streams()) {
     if (other == &stream) continue;
     ASSIGN_OR_RETURN(const std::set<Digest> shared, ObjectsOf(other->id));
-    for (const Digest& digest : shared) objects.erase(digest);
+    for (const Digest& digest : shared) TRY(KeepWithBases(digest, objects));
   }
   return objects;
 }

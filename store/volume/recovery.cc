@@ -53,7 +53,12 @@ Status Recovery::ListFiles() {
 // Parts of files that were never committed: no record refers to them.
 Status Recovery::ClearStaging() {
   ASSIGN_OR_RETURN(const auto names, v_.io_.List("staging"));
-  for (const std::string& name : names) TRY(v_.io_.Remove("staging/" + name));
+  for (const std::string& name : names) {
+    const std::string path = "staging/" + name;
+    const auto facts = v_.io_.Stat(path);
+    // A directory is the scratch index of a verification that was cut short.
+    TRY(facts.ok() && facts->is_directory ? meta::DestroyIndex(v_.io_, path) : v_.io_.Remove(path));
+  }
   return {};
 }
 
@@ -158,6 +163,10 @@ void Recovery::Report(const journal::JournalFinding& finding) {
     Log(LogLevel::kError, "volume.journal-damaged",
         path + " is damaged at offset " + std::to_string(damage.offset) + ", " +
             std::to_string(damage.length) + " bytes that had been acknowledged");
+    const bool may_be_record =
+        !damage.header_valid || damage.header.type == journal::FrameType::kRecord;
+    const bool counts = journal::Lsn{finding.number, damage.offset} >= checkpoint_.lsn;
+    may_lack_records_ = may_lack_records_ || (may_be_record && counts);
   }
   if (finding.scan.torn_tail) {
     Warn("volume.torn-tail", path + " ends in an unfinished write at " +
@@ -248,6 +257,19 @@ Status Recovery::AdoptBulkPacks() {
   return {};
 }
 
+// What the last segment holds may be in the page cache only, after a sync that failed; a rebuild
+// takes its lines for good, so they are written and synced anew.
+Status Recovery::RewriteLastSegment(StreamId stream) {
+  const std::string directory = chain::ChainDirectory(stream);
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List(directory));
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    if (!name->ends_with(".jsonl")) continue;
+    ASSIGN_OR_RETURN(const Bytes lines, ReadWholeFile(v_.io_, directory + "/" + *name));
+    return WriteFileAtomically(v_.io_, directory + "/" + *name, lines);
+  }
+  return {};
+}
+
 // Objects from footers, records from the chains' segments; what those lack comes with Replay.
 Status Recovery::RebuildFromChains() {
   for (const uint64_t number : packs_) TRY(AdoptPack(journal::PackId{number, false}));
@@ -255,6 +277,7 @@ Status Recovery::RebuildFromChains() {
   for (const std::string& name : names) {
     const StreamId stream(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
     if (chain::ChainDirectory(stream) != "chains/" + name) continue;
+    TRY(RewriteLastSegment(stream));
     const Status status =
         chain::ForEachLine(v_.io_, stream, [&](uint64_t number, std::string_view line) {
           return ReplayRecord(line).WithContext(chain::ChainDirectory(stream) + ", line " +
@@ -331,19 +354,30 @@ Status Recovery::ReplayRecord(std::string_view line) {
     applied = row.value_or(meta::StreamRow{});
   }
   if (record.seq.value != applied.seq.value + 1 || record.prev_hash != applied.hash) {
-    const std::string why = "record " + std::to_string(applied.seq.value + 1) + " of agent '" +
-                            record.agent + "' is lost: neither journal nor chain file has it";
-    Log(LogLevel::kError, "volume.record-lost", why);
-    broken_streams_.emplace(record.stream, why);
+    BreakStream(record.stream, "record " + std::to_string(applied.seq.value + 1) + " of agent '" +
+                                   record.agent +
+                                   "' is lost: neither journal nor chain file has it");
     return {};
   }
   return ApplyRecord(record, line);
 }
 
+// One damaged chain does not keep the others: its stream is read-only from here on.
+void Recovery::BreakStream(StreamId stream, const std::string& why) {
+  Log(LogLevel::kError, "volume.record-lost", why);
+  broken_streams_.emplace(stream, why);
+}
+
 Status Recovery::ApplyRecord(const chain::ParsedRecord& record, std::string_view line) {
   meta::Batch batch;
   const RecordPlace place{record.stream, record.agent, record.seq, record.hash, record.ts};
-  TRY(ApplyChange(*v_.tables_, place, record.change, batch));
+  const Status fits = ApplyChange(*v_.tables_, place, record.change, batch);
+  if (fits.code() == Code::kCorrupt && !v_.index_->damaged()) {
+    BreakStream(record.stream, "record " + std::to_string(record.seq.value) + " of agent '" +
+                                   record.agent + "': " + fits.ToString());
+    return {};
+  }
+  TRY(fits);
   v_.index_->Apply(std::move(batch), kDurable);
   SwallowIntents(record);
   QueueLine(record, line);

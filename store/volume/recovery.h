@@ -46,12 +46,14 @@ class Recovery {
   // The index.
   Status AdoptPack(journal::PackId pack);
   Status AdoptBulkPacks();
+  Status RewriteLastSegment(StreamId stream);
   Status RebuildFromChains();
   Status Replay();
   Status ReplayPack(uint64_t number, uint64_t from);
   Status ReplayFrame(const journal::FrameHeader& header, const journal::Location& where,
                      ByteView payload);
   Status ReplayRecord(std::string_view line);
+  void BreakStream(StreamId stream, const std::string& why);
   Status ApplyRecord(const chain::ParsedRecord& record, std::string_view line);
   // For the chain's segment, which may lack it.
   void QueueLine(const chain::ParsedRecord& record, std::string_view line);
@@ -78,6 +80,7 @@ class Recovery {
   uint64_t last_epoch_ = 0;
   uint64_t last_number_ = 0;  // of a journal that was carried
   uint64_t clean_end_ = 0;
+  bool may_lack_records_ = false;  // damage behind the checkpoint may have been records
   std::map<IntentKey, Intent> creates_;
   std::map<IntentKey, Intent> truncations_;
   std::map<StreamId, std::string> broken_streams_;

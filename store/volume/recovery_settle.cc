@@ -61,7 +61,16 @@ Status Recovery::DropOrphans() {
   return {};
 }
 
+// Where a record may be lost, an intent does not tell that its file was not recorded: settling it
+// would put an empty or shorter file in the place of content that was acknowledged.
 Status Recovery::SettleIntents() {
+  if (may_lack_records_) {
+    for (const auto& [key, intent] : creates_) {
+      Log(LogLevel::kError, "volume.intent-dropped",
+          "the new file '" + intent.name + "' was not kept: its record may have been damaged");
+    }
+    return {};
+  }
   for (const auto& [key, intent] : creates_) {
     const auto stream = v_.FindStream(intent.stream);
     if (stream.ok()) TRY(SettleCreate(**stream, intent));
@@ -93,6 +102,10 @@ Status Recovery::SettleCreate(Stream& stream, const Intent& intent) {
 
 // A truncation that was not recorded: the content is cut, or longer by zeros.
 Status Recovery::SettleTruncation(Stream& stream, const Intent& intent) {
+  {
+    const MutexLock lock(stream.mutex);
+    if (!stream.read_only_reason.empty()) return {};
+  }
   const auto inode = v_.InodeOf(stream.id, intent.ino);
   if (!inode.ok() || inode->nlink == 0 || inode->content.size == intent.size) return {};
   std::vector<NewObject> objects;

@@ -100,6 +100,8 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   const std::string session_id_ = NewUuid();
   uint64_t epoch_ = 0;
 
+  Mutex scratch_mutex_{LockRank::kSession};  // the index that verification compares with
+
   std::unique_ptr<meta::Index> index_;
   std::unique_ptr<Tables> tables_;
   std::unique_ptr<journal::Journal> journal_;
@@ -119,8 +121,8 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
     journal::AppendClass append_class = journal::AppendClass::kNormal;
   };
   Status Append(Stream& stream, Commit commit) REQUIRES(stream.mutex);
-  Status AppendIntent(const Stream& stream, const Intent& intent,
-                      journal::AppendClass append_class) REQUIRES(stream.mutex);
+  Status AppendIntent(const Stream& stream, const Intent& intent, journal::AppendClass append_class)
+      REQUIRES(stream.mutex);
   // The session record of this opening, before a stream's first change.
   Status RecordSession(Stream& stream) REQUIRES(stream.mutex);
   Status CheckWritable(const Stream& stream) const REQUIRES(stream.mutex);
@@ -151,6 +153,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status CheckNotBelow(StreamId stream, InodeId dir, InodeId candidate) const;
   Status FillRename(Stream& stream, const meta::DentryRow& moved, RenameMode mode,
                     chain::Change& change) REQUIRES(stream.mutex);
+  void ForgetTruncation(Stream& stream, InodeId ino) REQUIRES(stream.mutex);
   static chain::Change PutOfCreate(const Intent& create);
   Result<Commit> CommitOfCreate(const Intent& create, const std::optional<Intent>& truncation);
   Status ShowCreate(const Intent& create);
@@ -165,6 +168,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   // --- purge.cc ---
   Status Purge(Stream& stream);
   Result<std::set<Digest>> ObjectsOf(StreamId stream);
+  Status KeepWithBases(Digest digest, std::set<Digest>& objects);
   Result<std::set<Digest>> ObjectsOfOnly(const Stream& stream);
   Status EraseFromPacks(StreamId stream, const std::set<Digest>& objects);
   Status DropRows(StreamId stream, const std::set<Digest>& objects);
@@ -179,7 +183,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status Barrier();
   Status WriteSegments(journal::Lsn durable) REQUIRES(checkpoint_mutex_);
   Status WriteLine(StreamId stream, const chain::SealedRecord& record) REQUIRES(checkpoint_mutex_);
-  void BreakSegment(StreamId stream, const Status& why) REQUIRES(checkpoint_mutex_);
+  Status BreakSegment(StreamId stream, const Status& why) REQUIRES(checkpoint_mutex_);
   Result<std::string> FindLineInPacks(StreamId stream, Seq seq);
   Status SyncSegments() REQUIRES(checkpoint_mutex_);
   // `next` is the first record that is about to be appended.
@@ -200,13 +204,13 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   std::map<StreamId, std::unique_ptr<Stream>> streams_ GUARDED_BY(streams_mutex_);
   uint32_t next_stream_ GUARDED_BY(streams_mutex_) = 1;
 
+  Mutex agents_mutex_{LockRank::kSession};  // one agent is added or removed at a time
   Mutex commit_mutex_{LockRank::kCommit};
 
   mutable Mutex queue_mutex_{LockRank::kLeaf};
   std::deque<QueuedLine> lines_ GUARDED_BY(queue_mutex_);
   std::unordered_multimap<Digest, journal::Location> staged_ GUARDED_BY(queue_mutex_);
   std::map<Digest, std::string> corrupt_ GUARDED_BY(queue_mutex_);
-  std::string read_only_reason_ GUARDED_BY(queue_mutex_);
 
   Mutex checkpoint_mutex_{LockRank::kCheckpoint};
   std::map<StreamId, std::unique_ptr<chain::SegmentWriter>> segments_ GUARDED_BY(checkpoint_mutex_);

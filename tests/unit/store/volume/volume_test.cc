@@ -243,3 +243,33 @@ TEST_CASE("purging an agent erases its bytes and leaves those of others") {
   CHECK(ReadFile(store, bob, kRootInode, "s") == "shared text");
   CheckVerifies(store);
 }
+
+TEST_CASE("purging an agent keeps what another agent's objects extend") {
+  TestStore store;
+  const StreamId ada = AddAgent(store);
+  const StreamId bob = AddAgent(store, "bob");
+  const std::string start(5000, 'x');
+  const std::string whole = start + std::string(200, 'y');
+  const InodeId ino = PutFile(store, ada, kRootInode, "f", start);
+  const NewObject grown{Sha256::Of(whole), std::make_shared<const Bytes>(whole), Sha256::Of(start),
+                        start.size()};
+  const ContentId content{grown.digest, whole.size(), {}};
+  const auto attributes = store->GetInode(ada, ino)->attributes;
+  REQUIRE(store->CommitContent(ada, ino, content, {&grown, 1}, attributes, kActor).ok());
+  PutFile(store, bob, kRootInode, "g", whole);
+  REQUIRE(store->RemoveAgent("ada", true).ok());
+  store.Reopen();
+  CHECK(ReadFile(store, bob, kRootInode, "g") == whole);
+  CheckVerifies(store);
+}
+
+TEST_CASE("a store opens with what a verification that was cut short left behind") {
+  TestStore store;
+  const StreamId ada = AddAgent(store);
+  PutFile(store, ada, kRootInode, "a", "A");
+  fs::create_directory(store.root() + "/staging/verify");
+  std::ofstream(store.root() + "/staging/verify/000001.log") << "rest";
+  store.Reopen();
+  CHECK(ReadFile(store, ada, kRootInode, "a") == "A");
+  CheckVerifies(store);
+}

@@ -218,7 +218,7 @@ void Volume::Impl::KeepSpareSpace() {
   }
 }
 
-// Called by those who append, without a lock: a burst is not kept in memory until the next second.
+// Called by those who append, with their locks held: it only wakes. A burst is not kept in memory until the next second.
 void Volume::Impl::WakeCommitterWhenFull() {
   if (!options_.background || index_->overlay_bytes() < kOverlayBytes) return;
   committer_wake_.NotifyOne();

@@ -4,7 +4,7 @@
 //   volume.cc     the facade        agents.cc     agents, genesis        append.cc   one commit
 //   namespace.cc  names             attributes.cc attributes, xattrs     content.cc  file content
 //   committer.cc  barrier, segments, checkpoints, sealing                history.cc  the past
-//   recovery.cc   opening after a crash, and rebuilding the index
+//   recovery*.cc  opening after a crash, and rebuilding the index     purge.cc    erasing an agent
 
 #include <atomic>
 #include <map>

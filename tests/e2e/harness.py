@@ -255,6 +255,8 @@ class Store:
             if is_mounted(point):
                 subprocess.run(["fusermount3", "-uz", str(point)], check=False)
         self.points = []
+        for pid in list(self.daemons):
+            self.wait_for_end(pid)  # it must not write into a folder that is being removed
 
     def close(self):
         """Takes everything away. What does not end by itself is a fault of the product."""

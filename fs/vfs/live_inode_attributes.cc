@@ -47,12 +47,21 @@ void LiveInode::ClearPrivileges() { attributes_.mode = WithoutPrivileges(attribu
 // `note`: the commit is not to follow at once, so a crash of the daemon must not lose this.
 Status LiveInode::ResizeAndNote(uint64_t size, bool note) {
   const bool changes = buffer_->size() != size;
-  TRY(buffer_->Resize(size));
-  if (changes && note && committed_ && !unlinked_) {
+  const bool noted = changes && note && committed_ && !unlinked_;
+  if (noted) {
     TRY(volume_.NoteTruncation(key_.stream, key_.ino, size));
     truncation_noted_ = true;
   }
-  return {};
+  const Status resized = buffer_->Resize(size);
+  if (!resized.ok() && noted) {
+    // A crash must not cut what the caller was told is as it was; if this fails too, the caller's
+    // error is the first one.
+    const auto inode = volume_.GetInode(key_.stream, key_.ino);
+    if (inode.ok()) {
+      (void)volume_.NoteTruncation(key_.stream, key_.ino, inode->content.size).ok();
+    }
+  }
+  return resized;
 }
 
 Status LiveInode::TruncateAtOpen(bool kill_privileges, const ChangeBy& by) {

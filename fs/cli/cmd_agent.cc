@@ -90,32 +90,24 @@ int Remove(const Options& options, const Invocation& invocation, const Output& o
 
 }  // namespace
 
-void AddAgent(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("agent", "Add, list and remove agents");
-  command->require_subcommand(1);
-  command->fallthrough();
+void AddAgent(Command& root) {
+  Command command = root.Add("agent", "Add, list and remove agents");
+  command.RequireCommand();
   const auto options = std::make_shared<Options>();
 
-  CLI::App* add = command->add_subcommand("add", "Add an agent, or bring a removed one back");
-  add->add_option("NAME", options->name, "1 to 64 letters, digits, '.', '_', '-'")->required();
-  add->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) {
-      return Add(*options, i, o);
-    };
-  });
+  Command add = command.Add("add", "Add an agent, or bring a removed one back");
+  add.Value({.name = "NAME", .help = "1 to 64 letters, digits, '.', '_', '-'", .required = true},
+            options->name);
+  add.Runs([options](const Invocation& i, const Output& o) { return Add(*options, i, o); });
 
-  CLI::App* list = command->add_subcommand("list", "List the agents of the store");
-  list->callback([&invocation] { invocation.run = List; });
+  Command list = command.Add("list", "List the agents of the store");
+  list.Runs(List);
 
-  CLI::App* remove = command->add_subcommand("rm", "Remove an agent; chain and history stay");
-  remove->add_option("NAME", options->name, "The agent")->required();
-  remove->add_flag("--purge", options->purge, "Delete chain and history too");
-  remove->add_flag("--yes", options->yes, "Do not ask before --purge");
-  remove->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) {
-      return Remove(*options, i, o);
-    };
-  });
+  Command remove = command.Add("rm", "Remove an agent; chain and history stay");
+  remove.Value({.name = "NAME", .help = "The agent", .required = true}, options->name);
+  remove.Flag("--purge", "Delete chain and history too", options->purge);
+  remove.Flag("--yes", "Do not ask before --purge", options->yes);
+  remove.Runs([options](const Invocation& i, const Output& o) { return Remove(*options, i, o); });
 }
 
 }  // namespace memoirfs::cli

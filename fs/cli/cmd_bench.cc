@@ -20,24 +20,24 @@ int Run(Options options, const Invocation& invocation) {
 
 }  // namespace
 
-void AddBench(CLI::App& app, Invocation& invocation) {
+void AddBench(Command& root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "bench", "Measure what programs do with files, on several directories side by side");
-  command
-      ->add_option("--against", options->bench.directories,
-                   "A directory to measure on; give it several times, the first is the reference")
-      ->required()
-      ->check(CLI::ExistingDirectory)
-      ->type_name("DIR");
-  command->add_option("--rounds", options->bench.rounds, "Rounds that count, after a warm-up")
-      ->check(CLI::Range(1U, kMaxRounds))
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_flag("--big", options->big, "Read a file of 1 GiB instead of 256 MiB");
-  command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output&) { return Run(*options, i); };
-  });
+  Command command =
+      root.Add("bench", "Measure what programs do with files, on several directories side by side");
+  command.Directories({.name = "--against",
+                       .help = "A directory to measure on; give it several times, the first is "
+                               "the reference",
+                       .type = "DIR",
+                       .required = true},
+                      options->bench.directories);
+  command.Value({.name = "--rounds",
+                 .help = "Rounds that count, after a warm-up",
+                 .type = "N",
+                 .least = 1,
+                 .most = kMaxRounds},
+                options->bench.rounds);
+  command.Flag("--big", "Read a file of 1 GiB instead of 256 MiB", options->big);
+  command.Runs([options](const Invocation& i, const Output&) { return Run(*options, i); });
 }
 
 }  // namespace memoirfs::cli

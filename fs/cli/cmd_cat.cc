@@ -40,25 +40,20 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
 
 }  // namespace
 
-void AddCat(CLI::App& app, Invocation& invocation) {
+void AddCat(Command& root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("cat", "Print a file, or a kept version of it");
-  command->add_option("AGENT", options->agent, "The agent")->required();
-  command
-      ->add_option("PATH", options->path,
-                   "A file of its memory; PATH@SEQ: as record SEQ of the chain left it")
-      ->type_name("PATH[@SEQ]")
-      ->required();
-  command
-      ->add_option("--seq", options->seq,
-                   "As PATH@SEQ, for a path that ends in '@' and digits itself")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("SEQ");
-  command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) {
-      return Run(*options, i, o);
-    };
-  });
+  Command command = root.Add("cat", "Print a file, or a kept version of it");
+  command.Value({.name = "AGENT", .help = "The agent", .required = true}, options->agent);
+  command.Value({.name = "PATH",
+                 .help = "A file of its memory; PATH@SEQ: as record SEQ of the chain left it",
+                 .type = "PATH[@SEQ]",
+                 .required = true},
+                options->path);
+  command.Value({.name = "--seq",
+                 .help = "As PATH@SEQ, for a path that ends in '@' and digits itself",
+                 .type = "SEQ"},
+                options->seq);
+  command.Runs([options](const Invocation& i, const Output& o) { return Run(*options, i, o); });
 }
 
 }  // namespace memoirfs::cli

@@ -99,13 +99,11 @@ int Run(bool repair, const Invocation& invocation, const Output& output) {
 
 }  // namespace
 
-void AddFsck(CLI::App& app, Invocation& invocation) {
+void AddFsck(Command& root) {
   const auto repair = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("fsck", "Examine, or repair, a store that is not mounted");
-  command->add_flag("--repair", *repair, "Rebuild the index, adopt or put aside what is left over");
-  command->callback([&invocation, repair] {
-    invocation.run = [repair](const Invocation& i, const Output& o) { return Run(*repair, i, o); };
-  });
+  Command command = root.Add("fsck", "Examine, or repair, a store that is not mounted");
+  command.Flag("--repair", "Rebuild the index, adopt or put aside what is left over", *repair);
+  command.Runs([repair](const Invocation& i, const Output& o) { return Run(*repair, i, o); });
 }
 
 }  // namespace memoirfs::cli

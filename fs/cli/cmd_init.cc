@@ -37,9 +37,9 @@ int Run(const Invocation& invocation, const Output& output) {
 
 }  // namespace
 
-void AddInit(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("init", "Make a store");
-  command->callback([&invocation] { invocation.run = Run; });
+void AddInit(Command& root) {
+  Command command = root.Add("init", "Make a store");
+  command.Runs(Run);
 }
 
 }  // namespace memoirfs::cli

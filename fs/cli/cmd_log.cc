@@ -80,23 +80,17 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
 
 }  // namespace
 
-void AddLog(CLI::App& app, Invocation& invocation) {
+void AddLog(Command& root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("log", "Show the chain: what changed, when, by whom");
-  command->add_option("AGENT", options->agent, "Only this agent's chain");
-  command->add_option("PATH", options->path, "Only this file, or what is below this directory");
-  command->add_option("--limit", options->limit, "The newest N records; 0: all")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_option("--since-seq", options->since_seq, "Only records after number N")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
-  command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) {
-      return Run(*options, i, o);
-    };
-  });
+  Command command = root.Add("log", "Show the chain: what changed, when, by whom");
+  command.Value({.name = "AGENT", .help = "Only this agent's chain"}, options->agent);
+  command.Value({.name = "PATH", .help = "Only this file, or what is below this directory"},
+                options->path);
+  command.Value({.name = "--limit", .help = "The newest N records; 0: all", .type = "N"},
+                options->limit);
+  command.Value({.name = "--since-seq", .help = "Only records after number N", .type = "N"},
+                options->since_seq);
+  command.Runs([options](const Invocation& i, const Output& o) { return Run(*options, i, o); });
 }
 
 }  // namespace memoirfs::cli

@@ -117,20 +117,17 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
 
 }  // namespace
 
-void AddMount(CLI::App& app, Invocation& invocation) {
+void AddMount(Command& root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("mount", "Mount agents' memory at a directory");
-  command->add_option("MOUNTPOINT", options->mountpoint, "An empty directory")->required();
-  command->add_option("--agent", options->agent, "Show only this agent's memory")
-      ->type_name("NAME");
-  command->add_flag("--foreground", options->foreground, "Stay in the foreground, log to stderr");
-  command->add_flag("--allow-other", options->allow_other, "Let other users reach the mount");
-  command->add_flag("--read-only", options->read_only, "Refuse every change");
-  command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) {
-      return Run(*options, i, o);
-    };
-  });
+  Command command = root.Add("mount", "Mount agents' memory at a directory");
+  command.Value({.name = "MOUNTPOINT", .help = "An empty directory", .required = true},
+                options->mountpoint);
+  command.Value({.name = "--agent", .help = "Show only this agent's memory", .type = "NAME"},
+                options->agent);
+  command.Flag("--foreground", "Stay in the foreground, log to stderr", options->foreground);
+  command.Flag("--allow-other", "Let other users reach the mount", options->allow_other);
+  command.Flag("--read-only", "Refuse every change", options->read_only);
+  command.Runs([options](const Invocation& i, const Output& o) { return Run(*options, i, o); });
 }
 
 }  // namespace memoirfs::cli

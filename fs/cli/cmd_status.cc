@@ -84,13 +84,12 @@ int Run(const std::string& agent, const Invocation& invocation, const Output& ou
 
 }  // namespace
 
-void AddStatus(CLI::App& app, Invocation& invocation) {
+void AddStatus(Command& root) {
   const auto agent = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("status", "Show the store's state");
-  command->add_option("--agent", *agent, "Only what this agent may see")->type_name("NAME");
-  command->callback([&invocation, agent] {
-    invocation.run = [agent](const Invocation& i, const Output& o) { return Run(*agent, i, o); };
-  });
+  Command command = root.Add("status", "Show the store's state");
+  command.Value({.name = "--agent", .help = "Only what this agent may see", .type = "NAME"},
+                *agent);
+  command.Runs([agent](const Invocation& i, const Output& o) { return Run(*agent, i, o); });
 }
 
 }  // namespace memoirfs::cli

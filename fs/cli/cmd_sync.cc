@@ -17,9 +17,9 @@ int Run(const Invocation& invocation, const Output& output) {
 
 }  // namespace
 
-void AddSync(CLI::App& app, Invocation& invocation) {
-  CLI::App* command = app.add_subcommand("sync", "Save what is open and make all of it durable");
-  command->callback([&invocation] { invocation.run = Run; });
+void AddSync(Command& root) {
+  Command command = root.Add("sync", "Save what is open and make all of it durable");
+  command.Runs(Run);
 }
 
 }  // namespace memoirfs::cli

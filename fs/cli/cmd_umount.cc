@@ -83,17 +83,14 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
 
 }  // namespace
 
-void AddUmount(CLI::App& app, Invocation& invocation) {
+void AddUmount(Command& root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("umount", "Save everything, unmount, and wait until the mount is gone");
-  command->add_option("MOUNTPOINT", options->mountpoint, "Where it is mounted")->required();
-  command->add_flag("--lazy", options->lazy, "Also when files are open there");
-  command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) {
-      return Run(*options, i, o);
-    };
-  });
+  Command command =
+      root.Add("umount", "Save everything, unmount, and wait until the mount is gone");
+  command.Value({.name = "MOUNTPOINT", .help = "Where it is mounted", .required = true},
+                options->mountpoint);
+  command.Flag("--lazy", "Also when files are open there", options->lazy);
+  command.Runs([options](const Invocation& i, const Output& o) { return Run(*options, i, o); });
 }
 
 }  // namespace memoirfs::cli

@@ -25,21 +25,16 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
 
 }  // namespace
 
-void AddVerify(CLI::App& app, Invocation& invocation) {
+void AddVerify(Command& root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("verify", "Check chains, index and every stored byte");
-  command->add_option("--agent", options->agent, "Only this agent")->type_name("NAME");
-  command
-      ->add_option("--level", options->level,
-                   "How much: heads, chains, index or objects; each includes those before it")
-      ->check(CLI::IsMember({"heads", "chains", "index", "objects"}))
-      ->type_name("LEVEL")
-      ->capture_default_str();
-  command->callback([&invocation, options] {
-    invocation.run = [options](const Invocation& i, const Output& o) {
-      return Run(*options, i, o);
-    };
-  });
+  Command command = root.Add("verify", "Check chains, index and every stored byte");
+  command.Value({.name = "--agent", .help = "Only this agent", .type = "NAME"}, options->agent);
+  command.Value({.name = "--level",
+                 .help = "How much: heads, chains, index or objects; each includes those before it",
+                 .type = "LEVEL",
+                 .choices = {"heads", "chains", "index", "objects"}},
+                options->level);
+  command.Runs([options](const Invocation& i, const Output& o) { return Run(*options, i, o); });
 }
 
 }  // namespace memoirfs::cli

@@ -4,24 +4,21 @@
 #include <cstdio>
 #include <exception>
 
-#include "fs/cli/commands.h"
+#include "fs/cli/command_line.h"
 
 namespace {
 
 using memoirfs::Code;
 using memoirfs::Status;
+using memoirfs::cli::CommandLine;
 using memoirfs::cli::Invocation;
 using memoirfs::cli::Output;
 
 // Parses and, when that went well, runs.
 int Main(int argc, char** argv) {
-  Invocation invocation;
-  const auto app = memoirfs::cli::MakeApplication(invocation);
-  try {
-    app->parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app->exit(error) == 0 ? memoirfs::cli::kSuccess : memoirfs::cli::kUsage;
-  }
+  CommandLine command_line;
+  if (const auto exit_code = command_line.Parse({argv + 1, argv + argc})) return *exit_code;
+  const Invocation& invocation = command_line.invocation();
   const Output output(invocation.json);
   const int code = invocation.run(invocation, output);
   if (std::fflush(stdout) != 0) return output.Fail("stdout", Status::FromErrno(errno, "write"));

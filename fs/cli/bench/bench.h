@@ -12,7 +12,7 @@ namespace memoirfs::bench {
 
 struct BenchOptions {
   std::vector<std::string> directories;  // the first is what the others are compared with
-  unsigned rounds = 5;                   // after one for warming up
+  uint64_t rounds = 5;                   // after one for warming up
   uint64_t big_bytes = 256ULL << 20;     // of the file that is read in sequence
   bool json = false;
 };

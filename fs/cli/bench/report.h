@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@ struct RowResult {
 
 struct Report {
   std::vector<std::string> directories;
-  unsigned rounds = 0;
+  uint64_t rounds = 0;
   uint64_t big_bytes = 0;
   std::vector<RowResult> rows;
 };

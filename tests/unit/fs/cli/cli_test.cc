@@ -8,21 +8,16 @@
 namespace memoirfs::cli {
 namespace {
 
-// Whether the words parse; `invocation` is filled.
-bool Parses(std::vector<std::string> words, Invocation* invocation) {
-  const auto app = MakeApplication(*invocation);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
-  try {
-    app->parse(words);
-  } catch (const CLI::ParseError&) {
-    return false;
-  }
-  return true;
+// What the words ask for; nothing when they do not parse.
+std::optional<Invocation> Parsed(const std::vector<std::string>& words) {
+  CommandLine command_line;
+  if (command_line.Parse(words)) return std::nullopt;
+  return command_line.invocation();
 }
 
 bool Parses(const std::vector<std::string>& words) {
-  Invocation invocation;
-  return Parses(words, &invocation) && invocation.run != nullptr;
+  const auto invocation = Parsed(words);
+  return invocation && invocation->run != nullptr;
 }
 
 }  // namespace
@@ -59,11 +54,11 @@ TEST_CASE("wrong usage is refused") {
 TEST_CASE("options of the program stand before or after the command") {
   for (const auto& words : {std::vector<std::string>{"--store", "/s", "--json", "agent", "list"},
                             std::vector<std::string>{"agent", "list", "--store", "/s", "--json"}}) {
-    Invocation invocation;
-    REQUIRE(Parses(words, &invocation));
-    CHECK(invocation.store == "/s");
-    CHECK(invocation.json);
-    CHECK(invocation.StorePath().value() == "/s");
+    const auto invocation = Parsed(words);
+    REQUIRE(invocation);
+    CHECK(invocation->store == "/s");
+    CHECK(invocation->json);
+    CHECK(invocation->StorePath().value() == "/s");
   }
 }
 

@@ -5,8 +5,8 @@
 #include "fs/daemon/control_client.h"
 #include "fs/daemon/daemon.h"
 #include "fs/daemon/daemonize.h"
-#include "fs/daemon/mountinfo.h"
 #include "fs/daemon/mountpoint.h"
+#include "fs/fuse/mountinfo.h"
 #include "store/base/json.h"
 
 namespace memoirfs::cli {
@@ -57,8 +57,8 @@ Status MountByDaemon(const std::string& store, const daemon::Request& request) {
 
 // The mount is there, and it answers.
 Status CheckAnswers(const std::string& mountpoint) {
-  ASSIGN_OR_RETURN(const auto mounted, daemon::FindMount(mountpoint));
-  if (!mounted || mounted->type != daemon::kFileSystemType) {
+  ASSIGN_OR_RETURN(const auto mounted, fuse::FindMount(mountpoint));
+  if (!mounted || mounted->type != fuse::kFileSystemType) {
     return Status(Code::kInternal, "nothing is mounted at " + mountpoint +
                                        " after all. Is it in another mount namespace?");
   }

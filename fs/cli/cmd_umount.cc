@@ -4,8 +4,9 @@
 #include "fs/cli/commands.h"
 #include "fs/cli/store_access.h"
 #include "fs/daemon/control_client.h"
-#include "fs/daemon/mountinfo.h"
 #include "fs/daemon/mountpoint.h"
+#include "fs/fuse/mount.h"
+#include "fs/fuse/mountinfo.h"
 #include "store/base/json.h"
 #include "store/volume/store_lock.h"
 
@@ -22,8 +23,8 @@ struct Options {
 
 // Which store is mounted there: what the mount itself names, unless the user did.
 Result<std::string> StoreOf(const std::string& mountpoint, const Invocation& invocation) {
-  ASSIGN_OR_RETURN(const auto mounted, daemon::FindMount(mountpoint));
-  if (!mounted || mounted->type != daemon::kFileSystemType) {
+  ASSIGN_OR_RETURN(const auto mounted, fuse::FindMount(mountpoint));
+  if (!mounted || mounted->type != fuse::kFileSystemType) {
     return Status(Code::kNotFound, "no memory is mounted at " + mountpoint);
   }
   if (!invocation.store.empty()) return invocation.StorePath();
@@ -43,8 +44,8 @@ Result<bool> WaitUntil(const std::function<Result<bool>()>& done) {
 
 Status WaitUntilGone(const std::string& mountpoint) {
   ASSIGN_OR_RETURN(const bool gone, WaitUntil([&]() -> Result<bool> {
-                     ASSIGN_OR_RETURN(const auto mounted, daemon::FindMount(mountpoint));
-                     return !mounted || mounted->type != daemon::kFileSystemType;
+                     ASSIGN_OR_RETURN(const auto mounted, fuse::FindMount(mountpoint));
+                     return !mounted || mounted->type != fuse::kFileSystemType;
                    }));
   return gone ? Status() : Status(Code::kBusy, mountpoint + " is still mounted");
 }
@@ -60,7 +61,7 @@ Status WaitUntilReleased(const std::string& store) {
 
 Status Umount(const Options& options, const std::string& mountpoint, const Invocation& invocation) {
   ASSIGN_OR_RETURN(const std::string store, StoreOf(mountpoint, invocation));
-  if (daemon::IsDeadMount(mountpoint)) return daemon::DetachMount(mountpoint);
+  if (daemon::IsDeadMount(mountpoint)) return fuse::TakeMountAway(mountpoint, /*lazy=*/true);
   daemon::Request request{.operation = daemon::Operation::kUmount};
   request.mountpoint = mountpoint;
   request.lazy = options.lazy;

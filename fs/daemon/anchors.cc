@@ -20,7 +20,7 @@ std::string Describe(Seq seq, const Digest& hash) {
 
 VerifyProblem Problem(const Anchor& anchor, std::string found) {
   return {"anchor", "chain of agent " + anchor.agent, Describe(anchor.seq, anchor.hash),
-          std::move(found)};
+          std::move(found), anchor.agent};
 }
 
 // The hash of one durable record; zeros when the chain has no such record.

@@ -143,6 +143,7 @@ bool Daemon::IsIdle() const {
 }
 
 Status Daemon::Finish() {
+  stop_ = true;  // however it came to this
   server_->StopAccepting();
   // Before anything that may wait: what is on the mounts becomes durable.
   Status status = vfs_->CommitAll();

@@ -43,6 +43,7 @@ class Daemon final : public ServingHooks {
   ServingFacts Facts() const override;
   Status CommitDirty() override;
   void AgentsChanged() override;
+  bool Ending() const override { return stop_; }
 
  private:
   Daemon(DaemonOptions options, std::unique_ptr<OpenedStore> store, UniqueFd wake,

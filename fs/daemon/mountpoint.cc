@@ -1,19 +1,14 @@
 #include "fs/daemon/mountpoint.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 
-#include "fs/daemon/mountinfo.h"
 #include "fs/daemon/paths.h"
+#include "fs/fuse/mount.h"
+#include "fs/fuse/mountinfo.h"
 
 namespace memoirfs::daemon {
 namespace {
@@ -50,26 +45,6 @@ Status CheckEmpty(const std::string& mountpoint) {
                     " is not empty: a mount would hide what it holds. Name an empty directory");
 }
 
-Status RunFusermount(const std::string& mountpoint) {
-  std::string program = "fusermount3";
-  std::string flags = "-uz";
-  std::string separator = "--";
-  std::string target = mountpoint;
-  std::array<char*, 5> arguments{program.data(), flags.data(), separator.data(), target.data(),
-                                 nullptr};
-  pid_t pid = 0;
-  const int err =
-      ::posix_spawnp(&pid, program.c_str(), nullptr, nullptr, arguments.data(), environ);
-  if (err != 0) {
-    return Status::FromErrno(err, "run fusermount3 (Debian's package fuse3 has it)");
-  }
-  int result = 0;
-  while (::waitpid(pid, &result, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(result) && WEXITSTATUS(result) == 0) return {};
-  return Status(Code::kBusy, "fusermount3 -uz " + mountpoint + " did not succeed");
-}
-
 }  // namespace
 
 Result<std::string> ResolveMountpoint(const std::string& path) {
@@ -90,20 +65,16 @@ Status PrepareMountpoint(const std::string& mountpoint, const std::string& store
                                               store + ". Name a directory outside it");
   }
   // Several dead mounts may lie on one another; each round takes one away.
-  for (int round = 0; round < 8 && IsDeadMount(mountpoint); ++round) TRY(DetachMount(mountpoint));
-  ASSIGN_OR_RETURN(const std::optional<MountEntry> mounted, FindMount(mountpoint));
-  if (mounted && mounted->type == kFileSystemType) {
+  for (int round = 0; round < 8 && IsDeadMount(mountpoint); ++round) {
+    TRY(fuse::TakeMountAway(mountpoint, /*lazy=*/true));
+  }
+  ASSIGN_OR_RETURN(const std::optional<fuse::MountEntry> mounted, fuse::FindMount(mountpoint));
+  if (mounted && mounted->type == fuse::kFileSystemType) {
     return Status(Code::kBusy, mountpoint + " is mounted already, from the store " +
                                    mounted->source + ". Unmount it first, or name another place");
   }
   TRY(CheckDirectory(mountpoint));
   return CheckEmpty(mountpoint);
-}
-
-Status DetachMount(const std::string& mountpoint) {
-  if (::umount2(mountpoint.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) return {};
-  if (errno != EPERM) return Status::FromErrno(errno, "unmount " + mountpoint);
-  return RunFusermount(mountpoint);
 }
 
 }  // namespace memoirfs::daemon

@@ -19,7 +19,4 @@ Status PrepareMountpoint(const std::string& mountpoint, const std::string& store
 // Whether something is mounted there whose daemon is gone.
 bool IsDeadMount(const std::string& mountpoint);
 
-// Takes a mount away without asking its daemon; what is open there goes on until it is closed.
-Status DetachMount(const std::string& mountpoint);
-
 }  // namespace memoirfs::daemon

@@ -5,6 +5,7 @@
 #include "fs/daemon/paths.h"
 #include "store/base/clock.h"
 #include "store/base/log.h"
+#include "store/base/overlay_io.h"
 #include "store/volume/layout.h"
 
 namespace memoirfs::daemon {
@@ -40,9 +41,12 @@ OpenedStore::OpenedStore(std::string path, volume::StoreLock lock)
 Result<std::unique_ptr<OpenedStore>> OpenedStore::Open(const std::string& path,
                                                        const OpenOptions& options) {
   TRY(CheckStoreExists(path));
-  ASSIGN_OR_RETURN(volume::StoreLock lock, volume::StoreLock::Acquire(path, options.socket));
+  ASSIGN_OR_RETURN(volume::StoreLock lock, options.read_only
+                                               ? volume::StoreLock::AcquireToRead(path)
+                                               : volume::StoreLock::Acquire(path, options.socket));
   std::unique_ptr<OpenedStore> store(new OpenedStore(path, std::move(lock)));
-  ASSIGN_OR_RETURN(store->io_, OpenRealIo(path));
+  ASSIGN_OR_RETURN(store->disk_, OpenRealIo(path));
+  if (options.read_only) store->copy_ = MakeOverlayIo(*store->disk_);
   TRY(store->PrepareState(options.log_to_file));
   TRY(store->OpenVolume(options.read_only));
   TRY(store->CheckAnchors());
@@ -56,7 +60,7 @@ OpenedStore::~OpenedStore() {
 }
 
 Status OpenedStore::PrepareState(bool log_to_file) {
-  ASSIGN_OR_RETURN(const volume::StoreFormat format, volume::ReadFormat(*io_));
+  ASSIGN_OR_RETURN(const volume::StoreFormat format, volume::ReadFormat(*disk_));
   Result<std::string> directory = StateDirectory(format.store_id, path_);
   if (!directory.ok()) {
     // A container may have no place of its own to keep state in: it has no anchors then.
@@ -73,7 +77,7 @@ Status OpenedStore::OpenVolume(bool read_only) {
   options.read_only = read_only;
   options.background = !read_only;
   volume_.reset();  // two volumes of one store at a time would be two writers
-  ASSIGN_OR_RETURN(volume_, volume::Volume::Open(*io_, Clock::Real(), options));
+  ASSIGN_OR_RETURN(volume_, volume::Volume::Open(copy_ ? *copy_ : *disk_, Clock::Real(), options));
   read_only_ = read_only;
   return {};
 }

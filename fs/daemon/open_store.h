@@ -16,7 +16,7 @@
 namespace memoirfs::daemon {
 
 struct OpenOptions {
-  bool read_only = false;
+  bool read_only = false;    // not a byte of the store is written: recovery works on a copy
   std::string socket{};      // of a daemon: what the lock file says
   bool log_to_file = false;  // daemon.log in the state directory, instead of stderr
 };
@@ -52,7 +52,8 @@ class OpenedStore {
 
   const std::string path_;
   volume::StoreLock lock_;
-  std::unique_ptr<FileIo> io_;
+  std::unique_ptr<FileIo> disk_;
+  std::unique_ptr<FileIo> copy_;  // of a read-only store
   std::unique_ptr<volume::Volume> volume_;
   bool read_only_ = false;
   std::string state_directory_;

@@ -19,6 +19,7 @@ Json AgentJson(const AgentFacts& agent) {
           {"seq", agent.head.seq.value},
           {"hash", agent.head.hash.ToHex()},
           {"ts", agent.head.seq.value == 0 ? "" : FormatRfc3339(agent.head.ts)},
+          {"read_only_reason", agent.read_only_reason},
           {"chain", agent.chain_directory}};
 }
 
@@ -75,14 +76,28 @@ void AddStoreFacts(const StatusFacts& facts, Json& json) {
   json["open_files"] = facts.serving.open_files;
 }
 
+// One agent learns no more than that, where the reason is another's.
+std::string ReadOnlyReason(const StatusFacts& facts, const std::optional<std::string>& only) {
+  if (!facts.rollback_reason.empty()) {
+    return only ? "the store is not what it was known to be: whoever runs it can see more"
+                : facts.rollback_reason;
+  }
+  if (!facts.volume.read_only_reason.empty()) return facts.volume.read_only_reason;
+  for (const AgentFacts& agent : facts.volume.agents) {
+    if (!agent.read_only_reason.empty() && (!only || agent.name == *only)) {
+      return agent.read_only_reason;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string AgentToJson(const AgentFacts& agent) { return Dump(AgentJson(agent)); }
 
 std::string StatusToJson(const StatusFacts& facts, const std::optional<std::string>& agent) {
   const VolumeFacts& volume = facts.volume;
-  const std::string& reason =
-      facts.rollback_reason.empty() ? volume.read_only_reason : facts.rollback_reason;
+  const std::string reason = ReadOnlyReason(facts, agent);
   // A command that only looks opens a store read-only: that says nothing about the store.
   const bool read_only = volume.read_only && (facts.serving.serving || !reason.empty());
   Json json = {{"store_id", volume.store_id},

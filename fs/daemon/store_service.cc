@@ -22,23 +22,24 @@ std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Passes progress on at most ten times a second. A client that went away is no reason to stop.
+// Passes progress on at most ten times a second; false when nobody is there to hear of the result.
 class ProgressThrottle {
  public:
-  explicit ProgressThrottle(ReplySink& sink) : sink_(sink) {}
+  ProgressThrottle(ReplySink& sink, const ServingHooks& hooks) : sink_(sink), hooks_(hooks) {}
 
-  void operator()(const VerifyProgress& progress) {
+  bool operator()(const VerifyProgress& progress) {
     const auto now = std::chrono::steady_clock::now();
     const bool finished = progress.done == progress.total;
-    if (gone_ || (!finished && now < next_)) return;
+    if (hooks_.Ending()) return false;
+    if (!finished && now < next_) return true;
     next_ = now + std::chrono::milliseconds(100);
-    gone_ = !sink_.Progress(progress).ok();
+    return sink_.Progress(progress).ok();
   }
 
  private:
   ReplySink& sink_;
+  const ServingHooks& hooks_;
   std::chrono::steady_clock::time_point next_{};
-  bool gone_ = false;
 };
 
 Json ReportJson(const VerifyReport& report, volume::VerifyLevel level) {
@@ -173,10 +174,12 @@ std::string StoreService::StatusJson(const std::optional<std::string>& agent) co
 
 Result<std::string> StoreService::Verify(const Request& request, ReplySink& sink) {
   if (request.agent) TRY(FindWithHistory(store_.volume(), *request.agent));
-  ProgressThrottle progress(sink);
+  ProgressThrottle progress(sink, hooks_);
   ASSIGN_OR_RETURN(VerifyReport report,
                    volume::VerifyVolume(store_.volume(), {request.agent, request.level}, progress));
-  for (const VerifyProblem& problem : store_.rollback()) report.problems.push_back(problem);
+  for (const VerifyProblem& problem : store_.rollback()) {
+    if (!request.agent || problem.agent == request.agent) report.problems.push_back(problem);
+  }
   return Dump(ReportJson(report, request.level));
 }
 

@@ -36,6 +36,8 @@ class ServingHooks {
   virtual ServingFacts Facts() const { return {}; }
   virtual Status CommitDirty() { return {}; }
   virtual void AgentsChanged() {}
+  // Long work is to end soon.
+  virtual bool Ending() const { return false; }
 };
 
 // Thread-safe.

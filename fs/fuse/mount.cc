@@ -8,11 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <vector>
+
+#include "fs/fuse/mountinfo.h"
 
 extern char** environ;
 
@@ -108,41 +110,6 @@ std::string EscapeOption(std::string_view value) {
   return out;
 }
 
-struct MountLine {
-  std::string device;
-  std::string path;
-};
-
-// "\040" of mountinfo is a space, and so on.
-std::string UnescapeOctal(const std::string& text) {
-  const auto is_octal = [&](size_t at) {
-    return at < text.size() && text[at] >= '0' && text[at] <= '7';
-  };
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && is_octal(i + 1) && is_octal(i + 2) && is_octal(i + 3)) {
-      out.push_back(static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8)));
-      i += 3;
-    } else {
-      out.push_back(text[i]);
-    }
-  }
-  return out;
-}
-
-// What is mounted at `path`, the topmost last.
-std::vector<MountLine> MountsAt(const std::string& path) {
-  std::vector<MountLine> found;
-  std::ifstream file("/proc/self/mountinfo");
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream fields(line);
-    std::string id, parent, device, root, mountpoint;
-    fields >> id >> parent >> device >> root >> mountpoint;
-    if (UnescapeOctal(mountpoint) == path) found.push_back({device, path});
-  }
-  return found;
-}
-
 // Runs the helper and returns its exit status; what it says goes to our stderr.
 Result<int> RunHelper(const std::string& path, bool lazy) {
   std::vector<std::string> words = {kHelper, "-u", "-q"};
@@ -194,17 +161,11 @@ Status ExplainMountFailure(const SessionOptions& options, const std::string& lib
                                                said, kContainerHint));
 }
 
-std::optional<std::string> DeviceMountedAt(const std::string& path) {
-  const std::vector<MountLine> mounts = MountsAt(path);
-  if (mounts.empty()) return std::nullopt;
-  return mounts.back().device;
-}
-
-bool IsMountedAt(const std::string& path, const std::string& device) {
-  for (const MountLine& mount : MountsAt(path)) {
-    if (mount.device == device) return true;
-  }
-  return false;
+Result<bool> IsMountedAt(const std::string& path, const std::string& device) {
+  ASSIGN_OR_RETURN(const std::vector<MountEntry> entries, ReadMountInfo());
+  return std::any_of(entries.begin(), entries.end(), [&](const MountEntry& entry) {
+    return entry.mountpoint == path && entry.device == device;
+  });
 }
 
 Status TakeMountAway(const std::string& path, bool lazy) {

@@ -19,10 +19,8 @@ std::string MountOptionsOf(const SessionOptions& options);
 // Explains a mount that failed all the same; `libfuse` is what libfuse said about it.
 Status ExplainMountFailure(const SessionOptions& options, const std::string& libfuse);
 
-// "0:52" of what is mounted topmost at `path` (canonical), by /proc/self/mountinfo.
-std::optional<std::string> DeviceMountedAt(const std::string& path);
-// Whether that device is mounted at `path`, topmost or not.
-bool IsMountedAt(const std::string& path, const std::string& device);
+// Whether the device (as MountEntry has it) is mounted at `path` (canonical), topmost or not.
+Result<bool> IsMountedAt(const std::string& path, const std::string& device);
 
 // Takes the topmost mount at `path` away: by umount2(2), or by fusermount3 where that is not
 // permitted. kBusy while files are open and `lazy` is not set.

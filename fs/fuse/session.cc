@@ -26,6 +26,7 @@
 #include "fs/fuse/channel.h"
 #include "fs/fuse/libfuse_log.h"
 #include "fs/fuse/mount.h"
+#include "fs/fuse/mountinfo.h"
 #include "fs/fuse/notifier.h"
 #include "fs/fuse/operations.h"
 #include "fs/fuse/reply.h"
@@ -140,7 +141,8 @@ Status MountedSession::StartOnDevice() {
     path_.clear();
     return ExplainMountFailure(options_, TakeLibfuseMessage());
   }
-  device_ = DeviceMountedAt(path_);
+  ASSIGN_OR_RETURN(const std::optional<MountEntry> mounted, FindMount(path_));
+  if (mounted) device_ = mounted->device;
   if (fuse_session_custom_io(session_, &DeviceIo(), fuse_session_fd(session_)) != 0) {
     return Status(Code::kInternal, "libfuse takes no reader: " + TakeLibfuseMessage());
   }
@@ -224,7 +226,9 @@ bool MountedSession::WaitUntilGone() {
 
 // Somebody may have taken our mount away, and mounted another there, before the loop noticed.
 bool MountedSession::IsOurMountThere() const {
-  return !path_.empty() && device_ && DeviceMountedAt(path_) == device_;
+  if (path_.empty() || !device_) return false;
+  const auto mounted = FindMount(path_);
+  return mounted.ok() && *mounted && (*mounted)->device == device_;
 }
 
 Status MountedSession::Unmount(bool lazy) {
@@ -234,7 +238,8 @@ Status MountedSession::Unmount(bool lazy) {
     return {};
   }
   if (device_ && !IsOurMountThere()) {
-    if (!IsMountedAt(path_, *device_)) return {};  // detached already; open files keep it alive
+    ASSIGN_OR_RETURN(const bool hidden, IsMountedAt(path_, *device_));
+    if (!hidden) return {};  // detached already; open files keep it alive
     return Status(Code::kBusy,
                   "another file system is mounted over " + path_ + ": take that one away first");
   }

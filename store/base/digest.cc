@@ -109,10 +109,6 @@ Digest Sha256::Of(ByteView data) {
   return hasher.Finish();
 }
 
-bool ConstantTimeEqual(ByteView a, ByteView b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
 Bytes RandomBytes(size_t size) {
   Bytes bytes(size, '\0');
   MustSucceed(RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(size)));

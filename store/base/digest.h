@@ -73,9 +73,6 @@ class Sha256 {
   std::unique_ptr<Impl> impl_;
 };
 
-// Compares without a timing that depends on the bytes: for secrets.
-bool ConstantTimeEqual(ByteView a, ByteView b);
-
 // `size` random bytes from the system; aborts where the system has none (no key may be weak).
 Bytes RandomBytes(size_t size);
 

@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/falloc.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -10,7 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
+
+#include "store/base/temporary_file.h"
 
 namespace memoirfs {
 namespace {
@@ -95,12 +97,6 @@ class RealFile final : public File {
   void StartWriteback(uint64_t offset, uint64_t size) override {
     ::sync_file_range(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(size),
                       SYNC_FILE_RANGE_WRITE);
-  }
-
-  Status PunchHole(uint64_t offset, uint64_t size) override {
-    return Checked(::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                               static_cast<off_t>(offset), static_cast<off_t>(size)),
-                   "punch a hole");
   }
 
  private:
@@ -244,6 +240,19 @@ Result<std::unique_ptr<FileIo>> OpenRealIo(const std::string& root) {
     return Status::FromErrno(err, "open store directory " + root);
   }
   return std::unique_ptr<FileIo>(std::make_unique<RealIo>(std::move(dir), root));
+}
+
+Result<std::unique_ptr<File>> OpenTemporaryFile() {
+  const char* directory = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
+  std::string path = directory != nullptr && *directory != '\0' ? directory : "/tmp";
+  path += "/memoirfs-XXXXXX";
+  UniqueFd fd(::mkostemp(path.data(), O_CLOEXEC));  // 0600
+  if (fd.get() < 0) {
+    const int err = errno;
+    return Status::FromErrno(err, "make a temporary file " + path);
+  }
+  ::unlink(path.c_str());
+  return std::unique_ptr<File>(std::make_unique<RealFile>(std::move(fd), path));
 }
 
 std::string ParentOf(const std::string& path) {

@@ -34,8 +34,6 @@ class File {
   virtual Result<uint64_t> Size() const = 0;
   // A hint: begin writing these bytes out, without waiting. Makes nothing durable.
   virtual void StartWriteback(uint64_t offset, uint64_t size) = 0;
-  // Takes the bytes' blocks back; they read as zeros. kNotSupported where the system can't.
-  virtual Status PunchHole(uint64_t offset, uint64_t size) = 0;
 };
 
 enum class OpenMode {

@@ -19,7 +19,6 @@
 #define CAPABILITY(x) MEMOIRFS_TSA(capability(x))
 #define SCOPED_CAPABILITY MEMOIRFS_TSA(scoped_lockable)
 #define GUARDED_BY(x) MEMOIRFS_TSA(guarded_by(x))
-#define PT_GUARDED_BY(x) MEMOIRFS_TSA(pt_guarded_by(x))
 #define REQUIRES(...) MEMOIRFS_TSA(requires_capability(__VA_ARGS__))
 #define REQUIRES_SHARED(...) MEMOIRFS_TSA(requires_shared_capability(__VA_ARGS__))
 #define ACQUIRE(...) MEMOIRFS_TSA(acquire_capability(__VA_ARGS__))
@@ -27,7 +26,6 @@
 #define RELEASE(...) MEMOIRFS_TSA(release_capability(__VA_ARGS__))
 #define RELEASE_SHARED(...) MEMOIRFS_TSA(release_shared_capability(__VA_ARGS__))
 #define RELEASE_GENERIC(...) MEMOIRFS_TSA(release_generic_capability(__VA_ARGS__))
-#define TRY_ACQUIRE(...) MEMOIRFS_TSA(try_acquire_capability(__VA_ARGS__))
 #define EXCLUDES(...) MEMOIRFS_TSA(locks_excluded(__VA_ARGS__))
 #define NO_THREAD_SAFETY_ANALYSIS MEMOIRFS_TSA(no_thread_safety_analysis)
 

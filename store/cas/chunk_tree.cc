@@ -110,9 +110,6 @@ class ChunkTree::Impl {
   Status Truncate(uint64_t count);
   Result<std::optional<uint64_t>> NextChunk(uint64_t from, uint64_t limit, bool hole);
   Result<ContentId> Seal(uint64_t size, const EmitObject& emit);
-  void SealLost() {
-    if (root_ != nullptr) ChangeState(*root_, State::kSealed, State::kChanged);
-  }
 
  private:
   // `first` is always the number of the first chunk under the node.
@@ -337,7 +334,7 @@ Result<ContentId> ChunkTree::Impl::Seal(uint64_t size, const EmitObject& emit) {
     ChangeState(*root_, State::kSealed, State::kSaved);
     if (root_->state == State::kChanged) {
       auto digest = SealNode(*root_, emit);
-      if (!digest.ok()) SealLost();
+      if (!digest.ok()) ChangeState(*root_, State::kSealed, State::kChanged);
       ASSIGN_OR_RETURN(root_digest_, std::move(digest));
     }
   }
@@ -360,9 +357,8 @@ Status ChunkTree::Truncate(uint64_t count) { return impl_->Truncate(count); }
 Result<std::optional<uint64_t>> ChunkTree::NextChunk(uint64_t from, uint64_t limit, bool hole) {
   return impl_->NextChunk(from, limit, hole);
 }
-Result<ContentId> ChunkTree::Seal(uint64_t size, const EmitNode& emit) {
+Result<ContentId> ChunkTree::Seal(uint64_t size, const EmitObject& emit) {
   return impl_->Seal(size, emit);
 }
-void ChunkTree::SealLost() { impl_->SealLost(); }
 
 }  // namespace memoirfs::cas

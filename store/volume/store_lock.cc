@@ -49,15 +49,19 @@ std::string ReadAll(int fd) {
   return text;
 }
 
+Status InUse(const std::string& store_path, int fd) {
+  const LockHolder holder = ParseHolder(ReadAll(fd));
+  return {Code::kLocked, "the store " + store_path + " is in use by process " +
+                             std::to_string(holder.pid) + ", or by a command that reads it"};
+}
+
 }  // namespace
 
 Result<StoreLock> StoreLock::Acquire(const std::string& store_path, const std::string& socket) {
   ASSIGN_OR_RETURN(const int fd, OpenLockFile(store_path, O_RDWR | O_CREAT));
   StoreLock lock(fd);
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    const LockHolder holder = ParseHolder(ReadAll(fd));
-    return Status(Code::kLocked, "the store " + store_path + " is in use by process " +
-                                     std::to_string(holder.pid));
+    return InUse(store_path, fd);
   }
   const std::string text =
       "pid=" + std::to_string(::getpid()) + "\nboot=" + BootId() + "\nsocket=" + socket + "\n";
@@ -68,8 +72,17 @@ Result<StoreLock> StoreLock::Acquire(const std::string& store_path, const std::s
   return lock;
 }
 
+Result<StoreLock> StoreLock::AcquireToRead(const std::string& store_path) {
+  const Result<int> fd = OpenLockFile(store_path, O_RDONLY);
+  if (fd.code() == Code::kNotFound) return StoreLock(-1);
+  TRY(fd);
+  StoreLock lock(*fd);
+  if (::flock(*fd, LOCK_SH | LOCK_NB) != 0) return InUse(store_path, *fd);
+  return lock;
+}
+
 Result<std::optional<LockHolder>> StoreLock::Holder(const std::string& store_path) {
-  Result<int> fd = OpenLockFile(store_path, O_RDWR);
+  Result<int> fd = OpenLockFile(store_path, O_RDONLY);
   if (fd.code() == Code::kNotFound) return std::optional<LockHolder>();
   TRY(fd);
   const StoreLock guard(*fd);

@@ -22,6 +22,9 @@ class StoreLock {
  public:
   // kLocked when another process holds it: the message says which.
   static Result<StoreLock> Acquire(const std::string& store_path, const std::string& socket);
+  // For one who only reads: any number of them at once, and nobody else. Writes nothing, also where
+  // the file is missing (then it excludes nobody: a store that may not be written, or never was).
+  static Result<StoreLock> AcquireToRead(const std::string& store_path);
   // The holder, when there is one.
   static Result<std::optional<LockHolder>> Holder(const std::string& store_path);
 

@@ -11,12 +11,18 @@ Result<VerifyReport> VerifyVolume(Volume& volume, const VerifyRequest& request,
   return Verifier(volume.impl(), request, progress).Run();
 }
 
-void Verifier::Tell(const std::string& what, uint64_t done, uint64_t total) {
-  if (progress_) progress_(VerifyProgress{what, done, total});
+Status Verifier::Tell(const std::string& what, uint64_t done, uint64_t total) {
+  if (!progress_ || progress_(VerifyProgress{what, done, total})) return {};
+  return Status(Code::kInterrupted, "the verification was ended before it was done");
+}
+
+void Verifier::Count(uint64_t VerifyReport::*what, uint64_t n) {
+  const MutexLock lock(mutex_);
+  report_.*what += n;
 }
 
 void Verifier::Problem(VerifyProblem problem) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   report_.problems.push_back(std::move(problem));
 }
 
@@ -34,19 +40,20 @@ Result<VerifyReport> Verifier::Run() {
   // What was done before this moment is verified; records come through the segments.
   if (!v_.journal_->failed()) TRY(v_.RunCommitterOnce());
   for (size_t i = 0; i < streams.size(); ++i) {
-    Tell("chains", i, streams.size());
-    ++report_.streams;
+    TRY(Tell("chains", i, streams.size()));
+    Count(&VerifyReport::streams);
     TRY(CheckHead(*streams[i]));
     if (request_.level >= VerifyLevel::kChains) TRY(CheckChain(*streams[i]));
     if (request_.level >= VerifyLevel::kIndex) TRY(CheckIndex(*streams[i]));
   }
   if (request_.level >= VerifyLevel::kObjects) TRY(CheckObjects(streams));
+  const MutexLock lock(mutex_);
   return report_;
 }
 
 Status Verifier::CheckHead(const Stream& stream) {
   const MutexLock lock(stream.mutex);
-  if (request_.level == VerifyLevel::kHeads) report_.records += stream.head.seq.value;
+  if (request_.level == VerifyLevel::kHeads) Count(&VerifyReport::records, stream.head.seq.value);
   if (!stream.read_only_reason.empty()) {
     Problem({"chain", "agent " + stream.agent, "a chain that can be continued",
              stream.read_only_reason});
@@ -61,14 +68,16 @@ Status Verifier::CheckChain(const Stream& stream) {
   const Status read = chain::ForEachLine(v_.io_, stream.id, [&](uint64_t, std::string_view line) {
     chain.Add(line);
     if (chain.count() == head.seq.value) at_head = chain.head();
-    return Status();
+    if (chain.count() % kRecordsPerTell != 0) return Status();
+    return Tell("chain of " + stream.agent, chain.count(), head.seq.value);
   });
+  if (read.code() == Code::kInterrupted) return read;
   const std::string where = "agent " + stream.agent + ", " + chain::ChainDirectory(stream.id);
   if (!read.ok()) Problem({"chain", where, "readable segments", read.ToString()});
   for (const std::string& text : chain.problems()) {
     Problem({"record", where, "an unbroken chain", text});
   }
-  report_.records += chain.count();
+  Count(&VerifyReport::records, chain.count());
   if (chain.count() < head.seq.value) {
     Problem({"record", where, fmt::format("{} records", head.seq.value),
              fmt::format("{} records", chain.count())});

@@ -2,15 +2,17 @@
 
 // The steps of VerifyVolume, one file each kind. Internal to store/volume.
 
-#include <mutex>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "store/base/mutex.h"
 #include "store/volume/verify.h"
 #include "store/volume/volume_impl.h"
 
 namespace memoirfs::volume {
+
+constexpr uint64_t kRecordsPerTell = 1024;
 
 // Not thread-safe but where said. Changes may be made to the volume while it runs.
 class Verifier {
@@ -30,8 +32,10 @@ class Verifier {
   };
 
   Result<std::vector<Stream*>> ChosenStreams() const;
-  void Tell(const std::string& what, uint64_t done, uint64_t total);
-  void Problem(VerifyProblem problem);  // thread-safe
+  // kInterrupted when the listener wants no more.
+  Status Tell(const std::string& what, uint64_t done, uint64_t total);
+  void Problem(VerifyProblem problem);                       // thread-safe
+  void Count(uint64_t VerifyReport::*what, uint64_t n = 1);  // thread-safe
 
   // verifier.cc
   Status CheckHead(const Stream& stream);
@@ -56,9 +60,9 @@ class Verifier {
   Volume::Impl& v_;
   const VerifyRequest& request_;
   const ProgressListener& progress_;
-  std::mutex mutex_;  // guards what follows
-  VerifyReport report_;
-  std::unordered_set<Digest> visited_;
+  Mutex mutex_;
+  VerifyReport report_ GUARDED_BY(mutex_);
+  std::unordered_set<Digest> visited_ GUARDED_BY(mutex_);
 };
 
 }  // namespace memoirfs::volume

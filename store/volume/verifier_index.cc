@@ -21,27 +21,9 @@ std::string Shown(const std::optional<Bytes>& value) {
                : "nothing";
 }
 
-}  // namespace
-
-Status Verifier::ReplayInto(meta::Index& scratch, const Stream& stream, Seq upto) {
-  const Tables tables(scratch);
-  Status applied;
-  const Status read = chain::ForEachLine(v_.io_, stream.id, [&](uint64_t, std::string_view line) {
-    ASSIGN_OR_RETURN(const chain::ParsedRecord record, chain::ParseRecord(line));
-    if (record.seq > upto) return Status();
-    meta::Batch batch;
-    const RecordPlace place{record.stream, record.agent, record.seq, record.hash, record.ts};
-    TRY(ApplyChange(tables, place, record.change, batch));
-    scratch.Apply(std::move(batch), kNow);
-    return scratch.overlay_bytes() < kFlushBytes ? Status() : scratch.Flush(kNow);
-  });
-  return read;
-}
-
 // Rows of files that are created and not committed yet, and of inodes without a name, are no
 // record's.
-static Result<bool> IsOutsideTheRecord(const Tables& live, StreamId stream, ByteView key,
-                                       ByteView value) {
+Result<bool> IsOutsideTheRecord(const Tables& live, StreamId stream, ByteView key, ByteView value) {
   switch (key.front()) {
     case 'I': {
       ASSIGN_OR_RETURN(const auto row, meta::InodeRow::Decode(value));
@@ -66,12 +48,32 @@ static Result<bool> IsOutsideTheRecord(const Tables& live, StreamId stream, Byte
 }
 
 // A directory's times follow uncommitted entries too: they are compared without them.
-static Bytes Comparable(ByteView key, ByteView value) {
+Bytes Comparable(ByteView key, ByteView value) {
   if (key.front() != 'I') return Bytes(value);
   auto row = meta::InodeRow::Decode(value);
   if (!row.ok() || !row->attributes.IsDirectory()) return Bytes(value);
   row->attributes.mtime = row->attributes.ctime = 0;
   return row->Encode();
+}
+
+}  // namespace
+
+Status Verifier::ReplayInto(meta::Index& scratch, const Stream& stream, Seq upto) {
+  const Tables tables(scratch);
+  Status applied;
+  const Status read = chain::ForEachLine(v_.io_, stream.id, [&](uint64_t, std::string_view line) {
+    ASSIGN_OR_RETURN(const chain::ParsedRecord record, chain::ParseRecord(line));
+    if (record.seq > upto) return Status();
+    if (record.seq.value % kRecordsPerTell == 0) {
+      TRY(Tell("index of " + stream.agent, record.seq.value, upto.value));
+    }
+    meta::Batch batch;
+    const RecordPlace place{record.stream, record.agent, record.seq, record.hash, record.ts};
+    TRY(ApplyChange(tables, place, record.change, batch));
+    scratch.Apply(std::move(batch), kNow);
+    return scratch.overlay_bytes() < kFlushBytes ? Status() : scratch.Flush(kNow);
+  });
+  return read;
 }
 
 Result<std::vector<VerifyProblem>> Verifier::CompareRows(Stream& stream,
@@ -129,6 +131,7 @@ Status Verifier::CheckIndex(Stream& stream) {
   for (int attempt = 1;; ++attempt) {
     const Seq before = HeadOf(stream).seq;
     const auto problems = CompareOnce(stream);
+    if (problems.code() == Code::kInterrupted) return problems.status();
     if (!problems.ok()) {
       Problem({"index", "agent " + stream.agent, "an index that can be compared with the chain",
                problems.status().ToString()});

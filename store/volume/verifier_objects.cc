@@ -54,7 +54,7 @@ std::string Verifier::Where(const Reference& reference) const {
 }
 
 bool Verifier::FirstVisit(const Digest& digest) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return visited_.insert(digest).second;
 }
 
@@ -70,9 +70,8 @@ void Verifier::CheckReference(const Reference& reference) {
       Problem({"object", Where(reference), fmt::format("{} bytes", expected_size),
                fmt::format("{} bytes", (*bytes)->size())});
     }
-    const std::lock_guard lock(mutex_);
-    ++report_.objects;
-    report_.bytes += (*bytes)->size();
+    Count(&VerifyReport::objects);
+    Count(&VerifyReport::bytes, (*bytes)->size());
     return Status();
   };
   if (reference.content.kind == ContentKind::kFlat) {
@@ -97,19 +96,23 @@ Status Verifier::CheckReferences(const std::vector<Reference>& references) {
   std::vector<std::thread> helpers;
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   for (unsigned i = 1; i < cores; ++i) helpers.emplace_back(work);
+  Status told;
   for (size_t i = next++; i < references.size(); i = next++) {
-    if (i % 64 == 0) Tell("objects", i, references.size());
-    CheckReference(references[i]);
+    told = Tell("objects", i, references.size());
+    if (!told.ok())
+      next = references.size();
+    else
+      CheckReference(references[i]);
   }
   for (std::thread& helper : helpers) helper.join();
-  Tell("objects", references.size(), references.size());
-  return {};
+  TRY(told);
+  return Tell("objects", references.size(), references.size());
 }
 
 Status Verifier::CheckPacks() {
   ASSIGN_OR_RETURN(const auto names, v_.io_.List("packs"));
   for (size_t i = 0; i < names.size(); ++i) {
-    Tell("packs", i, names.size());
+    TRY(Tell("packs", i, names.size()));
     const journal::PackId pack{std::strtoull(names[i].c_str(), nullptr, 10),
                                names[i].find(".bulk") != std::string::npos};
     if (journal::PackPath(pack) != "packs/" + names[i]) {
@@ -118,7 +121,7 @@ Status Verifier::CheckPacks() {
     }
     const auto problems = journal::VerifyPack(v_.io_, pack);
     if (problems.code() == Code::kNotFound) continue;  // removed meanwhile
-    ++report_.packs;
+    Count(&VerifyReport::packs);
     if (!problems.ok()) {
       Problem({"pack", "packs/" + names[i], "a readable pack", problems.status().ToString()});
       continue;

@@ -31,6 +31,7 @@ struct VerifyProblem {
   std::string where;  // agent and path, or file and offset
   std::string expected;
   std::string found;
+  std::string agent{};  // whose, where it is one agent's alone
 };
 
 struct VerifyReport {
@@ -48,7 +49,9 @@ struct VerifyRequest {
   VerifyLevel level = VerifyLevel::kObjects;
 };
 
-using ProgressListener = std::function<void(const VerifyProgress&)>;
+// Called several times a second; false ends the verification.
+using ProgressListener = std::function<bool(const VerifyProgress&)>;
+// kInterrupted when the listener ended it. Without a listener nothing does.
 Result<VerifyReport> VerifyVolume(Volume& volume, const VerifyRequest& request,
                                   const ProgressListener& progress);
 

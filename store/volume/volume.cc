@@ -85,7 +85,6 @@ VolumeFacts Volume::Impl::Facts() const {
   for (const Stream* stream : Streams()) {
     const MutexLock lock(stream->mutex);
     facts.pending_creates += stream->creates.size();
-    if (!stream->read_only_reason.empty()) facts.read_only_reason = stream->read_only_reason;
   }
   const MutexLock lock(queue_mutex_);
   for (const auto& [digest, why] : corrupt_) facts.corrupt.push_back({digest, why});

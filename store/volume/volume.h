@@ -42,6 +42,7 @@ struct AgentFacts {
   bool removed = false;
   chain::Head head;
   std::string chain_directory;  // relative to the store
+  std::string read_only_reason{};  // why only this agent's memory takes no change; else empty
 };
 
 struct Inode {
@@ -82,7 +83,7 @@ struct VolumeFacts {
   std::string store_id;
   std::string session_id;
   bool read_only = false;
-  std::string read_only_reason;
+  std::string read_only_reason;  // why none of the store takes a change
   journal::Lsn end;
   journal::Lsn durable;
   uint64_t barriers = 0;  // fdatasync calls on the journal

@@ -50,16 +50,6 @@ class SimFile final : public File {
 
   void StartWriteback(uint64_t, uint64_t) override {}
 
-  Status PunchHole(uint64_t offset, uint64_t size) override {
-    MutexLock lock(disk_->mutex);
-    TRY(disk_->Enter(SimCall::kPunchHole, path_));
-    TRY(CheckWritable());
-    const uint64_t present = node_->content.bytes().size();
-    if (offset >= present) return {};
-    node_->content.Write(offset, Bytes(std::min(size, present - offset), '\0'));
-    return {};
-  }
-
  private:
   Status SyncAs(SimCall kind) {
     if (const std::function<void()> hook = SyncHook()) hook();

@@ -44,7 +44,6 @@ enum class SimCall : uint8_t {
   kCreate,  // an Open that makes the file
   kWrite,
   kTruncate,
-  kPunchHole,
   kDataSync,
   kSync,
   kRename,

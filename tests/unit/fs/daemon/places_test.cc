@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "fs/daemon/mountinfo.h"
 #include "fs/daemon/mountpoint.h"
 #include "fs/daemon/paths.h"
 #include "store/volume/volume.h"
@@ -106,27 +105,6 @@ TEST_CASE("state moves along with a store and is not shared with a copy of it") 
 
   std::filesystem::rename(scratch / "store", scratch / "moved");
   CHECK(StateDirectory(id, scratch / "moved").value() == first);
-}
-
-TEST_CASE("mountinfo is parsed with its escapes and optional fields") {
-  const auto entries = ParseMountInfo(
-      "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
-      "90 22 0:50 / /mnt/a\\040b\\134c rw shared:7 master:3 - fuse.memoirfs /srv/st\\011ore rw\n"
-      "garbage\n"
-      "91 22 0:51 / /mnt/x rw - tmpfs tmpfs rw\n"
-      "92 22 0:52 / /mnt/y rw -");
-  REQUIRE(entries.size() == 3);
-  CHECK(entries[1].mountpoint == "/mnt/a b\\c");
-  CHECK(entries[1].type == "fuse.memoirfs");
-  CHECK(entries[1].source == "/srv/st\tore");
-  CHECK(entries[2].mountpoint == "/mnt/x");
-}
-
-TEST_CASE("the real mount table has a root") {
-  const auto root = FindMount("/");
-  REQUIRE(root.ok());
-  CHECK(root->has_value());
-  CHECK_FALSE(FindMount("/no/such/mount").value().has_value());
 }
 
 TEST_CASE("a mount point must be an empty directory outside the store") {

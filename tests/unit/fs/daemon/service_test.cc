@@ -13,7 +13,9 @@ namespace {
 
 class Collector final : public ReplySink {
  public:
-  Status Progress(const volume::VerifyProgress&) override { return {}; }
+  Status Progress(const volume::VerifyProgress&) override {
+    return gone ? Status(Code::kIo, "the client went away") : Status();
+  }
   Status Item(const std::string& json) override {
     items.push_back(json);
     return {};
@@ -25,6 +27,7 @@ class Collector final : public ReplySink {
 
   std::vector<std::string> items;
   Bytes data;
+  bool gone = false;
 };
 
 // A daemon that has one mount.
@@ -36,6 +39,11 @@ class MountedHooks final : public ServingHooks {
     facts.mounts.push_back({"/mnt/planner", "planner", false, false, ""});
     return facts;
   }
+};
+
+class EndingHooks final : public ServingHooks {
+ public:
+  bool Ending() const override { return true; }
 };
 
 // A store of two agents, opened.
@@ -190,6 +198,21 @@ TEST_CASE("verify tells intact from broken and knows agents by name") {
   CHECK(fixture.Ask(Of(Operation::kVerify, "nobody")).code() == Code::kNotFound);
 }
 
+TEST_CASE("verify ends early when its client goes away, or the daemon is to end") {
+  Fixture fixture;
+  SaveText(fixture.store(), "a.md", "text");
+  SECTION("the client") {
+    fixture.sink.gone = true;
+    CHECK(fixture.Ask(Of(Operation::kVerify)).code() == Code::kInterrupted);
+  }
+  SECTION("the daemon") {
+    EndingHooks hooks;
+    StoreService service(fixture.store(), hooks);
+    const auto verified = service.Handle(Of(Operation::kVerify), {1000, 1000, 1}, fixture.sink);
+    CHECK(verified.code() == Code::kInterrupted);
+  }
+}
+
 TEST_CASE("what one agent may see holds no other's name") {
   Fixture fixture;
   fixture.mounted = true;
@@ -221,6 +244,13 @@ TEST_CASE("a store put back to an older state opens read-only and says why") {
   CHECK(status.at("read_only_reason").get<std::string>().find("heads.json") != std::string::npos);
   CHECK(Json::parse(fixture.Ask(Of(Operation::kVerify)).value()).at("verdict") == "broken");
   CHECK(fixture.Ask(Of(Operation::kAgentAdd, "third")).code() == Code::kReadOnly);
+
+  const std::string own = fixture.Ask(Of(Operation::kStatus, "coder")).value();
+  CHECK(own.find("planner") == std::string::npos);
+  CHECK(Json::parse(own).at("read_only") == true);
+  const std::string verified = fixture.Ask(Of(Operation::kVerify, "coder")).value();
+  CHECK(verified.find("planner") == std::string::npos);
+  CHECK(Json::parse(verified).at("verdict") == "intact");
 }
 
 TEST_CASE("what only a daemon does is refused") {

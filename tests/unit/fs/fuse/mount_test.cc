@@ -1,4 +1,5 @@
 #include "fs/fuse/mount.h"
+#include "fs/fuse/mountinfo.h"
 
 #include <unistd.h>
 
@@ -36,11 +37,28 @@ TEST_CASE("a mount point that cannot be one is refused with what to do") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("mountinfo tells what is mounted where") {
-  CHECK(DeviceMountedAt("/"));
-  CHECK(IsMountedAt("/", *DeviceMountedAt("/")));
-  CHECK_FALSE(IsMountedAt("/", "999999:1"));
-  CHECK_FALSE(DeviceMountedAt("/no/such/path"));
+TEST_CASE("mountinfo is parsed with its escapes and optional fields") {
+  const auto entries = ParseMountInfo(
+      "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+      "90 22 0:50 / /mnt/a\\040b\\134c rw shared:7 master:3 - fuse.memoirfs /srv/st\\011ore rw\n"
+      "garbage\n"
+      "91 22 0:51 / /mnt/x rw - tmpfs tmpfs rw\n"
+      "92 22 0:52 / /mnt/y rw -");
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[1].mountpoint == "/mnt/a b\\c");
+  CHECK(entries[1].device == "0:50");
+  CHECK(entries[1].type == "fuse.memoirfs");
+  CHECK(entries[1].source == "/srv/st\tore");
+  CHECK(entries[2].mountpoint == "/mnt/x");
+}
+
+TEST_CASE("the real mount table has a root") {
+  const auto root = FindMount("/");
+  REQUIRE(root.ok());
+  REQUIRE(root->has_value());
+  CHECK(IsMountedAt("/", (*root)->device).value());
+  CHECK_FALSE(IsMountedAt("/", "999999:1").value());
+  CHECK_FALSE(FindMount("/no/such/mount").value().has_value());
 }
 
 TEST_CASE("taking away what is not mounted is a failure and not a hang") {

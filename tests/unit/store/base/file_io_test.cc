@@ -101,15 +101,6 @@ TEST_CASE_METHOD(Store, "reads end where the file ends, holes read as zeros") {
   CHECK(file->Sync().ok());
 }
 
-TEST_CASE_METHOD(Store, "punching a hole keeps the size and gives zeros") {
-  const std::unique_ptr<File> file = io->Open("f", OpenMode::kCreate).value();
-  REQUIRE(file->WriteAt(0, Bytes(8192, 'x')).ok());
-  const memoirfs::Status punched = file->PunchHole(0, 4096);
-  if (punched.code() == Code::kNotSupported) return;
-  REQUIRE(punched.ok());
-  CHECK(file->ReadAt(0, 8192).value() == Bytes(4096, '\0') + Bytes(4096, 'x'));
-}
-
 TEST_CASE_METHOD(Store, "directories are made, listed in order and removed") {
   REQUIRE(io->MakeDirectory("d").ok());
   CHECK(io->MakeDirectory("d").code() == Code::kExists);

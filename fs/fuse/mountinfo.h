@@ -9,21 +9,23 @@
 
 #include "store/base/status.h"
 
-namespace memoirfs::daemon {
+namespace memoirfs::fuse {
 
 inline constexpr char kFileSystemType[] = "fuse.memoirfs";
 
 struct MountEntry {
+  std::string device;  // "0:52"
   std::string mountpoint;
   std::string type;
   std::string source;  // of ours: the store's path
 };
 
-// Lines that do not parse are left out.
+// In the kernel's order: of several at one place, the topmost last. Lines that do not parse are
+// left out.
 std::vector<MountEntry> ParseMountInfo(std::string_view text);
 Result<std::vector<MountEntry>> ReadMountInfo();
 
 // The topmost mount at exactly `mountpoint`.
 Result<std::optional<MountEntry>> FindMount(const std::string& mountpoint);
 
-}  // namespace memoirfs::daemon
+}  // namespace memoirfs::fuse

@@ -1,9 +1,9 @@
-#include "fs/daemon/mountinfo.h"
+#include "fs/fuse/mountinfo.h"
 
 #include <fstream>
 #include <sstream>
 
-namespace memoirfs::daemon {
+namespace memoirfs::fuse {
 namespace {
 
 bool IsOctal(char c) { return c >= '0' && c <= '7'; }
@@ -41,7 +41,8 @@ std::optional<MountEntry> ParseLine(std::string_view line) {
   const std::vector<std::string_view> fields = SplitFields(line);
   for (size_t i = 6; i + 2 < fields.size(); ++i) {
     if (fields[i] != "-") continue;
-    return MountEntry{Unescape(fields[4]), Unescape(fields[i + 1]), Unescape(fields[i + 2])};
+    return MountEntry{std::string(fields[2]), Unescape(fields[4]), Unescape(fields[i + 1]),
+                      Unescape(fields[i + 2])};
   }
   return std::nullopt;
 }
@@ -76,4 +77,4 @@ Result<std::optional<MountEntry>> FindMount(const std::string& mountpoint) {
   return found;
 }
 
-}  // namespace memoirfs::daemon
+}  // namespace memoirfs::fuse

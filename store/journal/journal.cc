@@ -36,12 +36,6 @@ NewFrame LinkTo(uint64_t previous_end) {
 
 constexpr uint64_t kLinkFootprint = AlignFrame(FrameHeader::kSize + sizeof(uint64_t));
 
-// A lack that passes by itself or by cleaning up, as opposed to a disk that fails.
-bool IsShortage(Code code) {
-  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
-         code == Code::kOutOfMemory;
-}
-
 }  // namespace
 
 class Journal::Impl {

@@ -60,8 +60,10 @@ class Index {
   // Takes pending rows back; keys that Apply replaced meanwhile stay.
   void DropPending(const std::vector<Bytes>& keys);
 
-  // Writes every batch with lsn <= durable to LevelDB, unsynced. kIo from the first failure on:
-  // nothing more is written then, and the overlay keeps what LevelDB did not get.
+  // Writes every batch with lsn <= durable to LevelDB, unsynced. After a failure the overlay keeps
+  // what LevelDB did not get. A failure for want of space (kNoSpace), descriptors or memory passes:
+  // a later call opens LevelDB anew once there is room. Any other, and a sync that failed whatever
+  // the reason, is final: nothing more is written until the store is opened anew.
   Status Flush(journal::Lsn durable);
   // Flush, then makes LevelDB durable together with one more row.
   Status FlushAndSync(journal::Lsn durable, Bytes key, Bytes value);

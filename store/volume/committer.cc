@@ -15,12 +15,6 @@ namespace {
 // More in the overlay than this is written out before its time: memory is bounded.
 constexpr size_t kOverlayBytes = 16U << 20;
 
-// Failures that pass, and leave a segment as it was.
-bool IsShortage(Code code) {
-  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
-         code == Code::kOutOfMemory;
-}
-
 }  // namespace
 
 Status Volume::Impl::Barrier() { return journal_->SyncTo(journal_->end()); }
@@ -53,7 +47,8 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       line = lines_.front();
     }
     const Status status = WriteLine(line.stream, line.record);
-    if (IsShortage(status.code())) return status;  // the line waits: the next try may write it
+    // A shortage leaves the segment as it was: the line waits, the next try may write it.
+    if (IsShortage(status.code())) return status;
     if (!status.ok()) TRY(BreakSegment(line.stream, status));
     const MutexLock lock(queue_mutex_);
     lines_.pop_front();

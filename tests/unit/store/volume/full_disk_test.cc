@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "store/cas/chunk_tree.h"
 #include "store/volume/verify.h"
 #include "tests/crash/volume_workload.h"
 
@@ -93,6 +94,53 @@ TEST_CASE("a store whose disk was full goes on by itself when there is room") {
   disk.store.Close();
   REQUIRE(disk.store.Open().ok());
   CHECK(FirstDifference(tree, disk.store.ReadTree().value()).empty());
+}
+
+// A failure once, at each call of a session in turn: whoever repeats the call that failed gets a
+// finished session whose chunks are durable, and no chunk was lost on the way.
+TEST_CASE("a session of chunks goes on after any failure, with all that it had") {
+  const int err = GENERATE(ENOSPC, EIO);
+  const SimCall call = GENERATE(SimCall::kWrite, SimCall::kCreate, SimCall::kDataSync,
+                                SimCall::kSync, SimCall::kRename, SimCall::kSyncDirectory);
+  const uint64_t nth = GENERATE(1, 2, 4);
+  INFO("error " << err << ", call " << static_cast<int>(call) << " number " << nth);
+  FullDisk disk;
+  auto session = disk.store->StartChunkSession().value();
+  disk.io.FailAt(nth, err, call);
+  std::vector<Digest> digests;
+  // A sync before the end comes only with more than what may be unsynced.
+  const int chunks = call == SimCall::kDataSync ? 132 : 6;
+  for (int i = 0; i < chunks; ++i) {
+    const auto bytes = std::make_shared<const Bytes>(Bytes(cas::kChunkSize, static_cast<char>(i)));
+    digests.push_back(Sha256::Of(*bytes));
+    if (!session->Store(digests.back(), bytes).ok()) {
+      REQUIRE(session->Store(digests.back(), bytes).ToString() == "ok");
+    }
+  }
+  if (!session->Finish().ok()) REQUIRE(session->Finish().ToString() == "ok");
+  disk.io.ClearFaults();
+  session.reset();
+  REQUIRE(disk.store->Checkpoint().ok());
+  CHECK(disk.io.List("staging")->empty());
+
+  const auto after = disk.io.AfterPowerCut(nth);
+  LivingStore left(*after);
+  REQUIRE(left.Open().ok());
+  for (const Digest& digest : digests) CHECK(left->objects().Get(digest).ok());
+}
+
+TEST_CASE("a session of chunks says that the disk is full as long as it is") {
+  FullDisk disk;
+  auto session = disk.store->StartChunkSession().value();
+  const auto bytes = std::make_shared<const Bytes>(Bytes(cas::kChunkSize, 'x'));
+  REQUIRE(session->Store(Sha256::Of(*bytes), bytes).ok());
+  disk.io.FailAt(1, EIO, SimCall::kSync);
+  CHECK(session->Finish().ToErrno() == EIO);
+  disk.io.SetCapacity(1);
+  CHECK(session->Finish().ToErrno() == ENOSPC);
+  CHECK(disk.store->objects().Get(Sha256::Of(*bytes)).ok());
+  disk.io.SetCapacity(kPlenty);
+  CHECK(session->Finish().ok());
 }
 
 }  // namespace memoirfs::testing

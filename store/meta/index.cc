@@ -65,6 +65,10 @@ class Index::Impl {
     overlay_.DropPending(keys);
   }
   bool damaged() const { return damaged_; }
+  bool has_unwritten() const {
+    const MutexLock lock(mutex_);
+    return overlay_.has_queued();
+  }
   size_t overlay_bytes() const {
     const MutexLock lock(mutex_);
     return overlay_.bytes();
@@ -311,6 +315,8 @@ Status Index::FlushAndSync(journal::Lsn durable, Bytes key, Bytes value) {
 }
 
 bool Index::damaged() const { return impl_->damaged(); }
+
+bool Index::has_unwritten() const { return impl_->has_unwritten(); }
 
 size_t Index::overlay_bytes() const { return impl_->overlay_bytes(); }
 

@@ -51,7 +51,8 @@ class Index {
   using Visitor = std::function<bool(ByteView key, ByteView value)>;
   Status Scan(ByteView prefix, ByteView start, const Visitor& visit) const;
 
-  // Visible at once. `lsn` is where its frames end in the journal; calls come in rising order.
+  // Visible at once. `lsn` is where its frames end in the journal; calls come in rising order. A
+  // batch that needs nothing of the journal may name any earlier place.
   void Apply(Batch batch, journal::Lsn lsn);
 
   // Visible at once, never written: rows of a file that was created and not yet committed. A later
@@ -70,6 +71,9 @@ class Index {
 
   // A read found bytes in LevelDB's files that are not what was written: rebuild it.
   bool damaged() const;
+
+  // Whether a batch waits for Flush, or for the journal.
+  bool has_unwritten() const;
 
   // Bytes that the overlay holds: for back-pressure and status.
   size_t overlay_bytes() const;

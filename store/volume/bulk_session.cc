@@ -35,7 +35,7 @@ Status BulkSession::Finish() {
   {
     const MutexLock lock(volume_.commit_mutex_);
     volume_.NoteHealed(chunks_, batch);
-    volume_.index_->Apply(std::move(batch), volume_.journal_->end());
+    volume_.index_->Apply(std::move(batch), volume_.journal_->durable());
   }
   Unstage();
   return {};

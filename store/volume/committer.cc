@@ -161,8 +161,16 @@ Status Volume::Impl::SealFullJournals() {
   return {};
 }
 
+bool Volume::Impl::IsSettled() const {
+  if (!journal_->settled() || !journal_->FullJournals().empty()) return false;
+  if (index_->has_unwritten()) return false;
+  const MutexLock lock(queue_mutex_);
+  return lines_.empty();
+}
+
 Status Volume::Impl::RunCommitterOnce() {
-  TRY(Barrier());  // does not wait for a checkpoint that is under way
+  if (IsSettled()) return {};  // an idle store does no I/O
+  TRY(Barrier());              // does not wait for a checkpoint that is under way
   const MutexLock lock(checkpoint_mutex_);
   KeepSpareSpace();
   const journal::Lsn durable = journal_->durable();
@@ -178,6 +186,8 @@ void Volume::Impl::StartCommitter() {
   if (!options_.background) return;
   committer_ = std::thread([this] { CommitterLoop(); });
   pthread_setname_np(committer_.native_handle(), "committer");
+  preparer_ = std::thread([this] { PreparerLoop(); });
+  pthread_setname_np(preparer_.native_handle(), "preparer");
 }
 
 void Volume::Impl::CommitterLoop() {
@@ -189,12 +199,25 @@ void Volume::Impl::CommitterLoop() {
       if (!stopping_) committer_wake_.WaitFor(committer_mutex_, interval);
       if (stopping_) return;
     }
-    if (journal_->end() == journal_->durable() && index_->overlay_bytes() == 0) continue;
     const Status status = RunCommitterOnce();
     if (!status.ok() && !told) {
       Log(LogLevel::kError, "volume.committer", status.ToString());
     }
     told = !status.ok();
+  }
+}
+
+// Who appends must not wait for 64 MiB of zeros, nor the barrier of each second. A failure is met
+// again by who needs the file.
+void Volume::Impl::PreparerLoop() {
+  for (;;) {
+    {
+      const MutexLock lock(committer_mutex_);
+      while (!stopping_ && !next_wanted_) preparer_wake_.Wait(committer_mutex_);
+      if (stopping_) return;
+      next_wanted_ = false;
+    }
+    (void)journal_->PrepareNext();
   }
 }
 
@@ -214,10 +237,14 @@ void Volume::Impl::KeepSpareSpace() {
 }
 
 // Called by those who append, with their locks held: it only wakes, so that a burst is not kept in
-// memory until the next second.
-void Volume::Impl::WakeCommitterWhenFull() {
-  if (!options_.background || index_->overlay_bytes() < kOverlayBytes) return;
-  committer_wake_.NotifyOne();
+// memory until the next second, and the next journal file is there when it is needed.
+void Volume::Impl::WakeAfterAppend() {
+  if (!options_.background) return;
+  if (index_->overlay_bytes() >= kOverlayBytes) committer_wake_.NotifyOne();
+  if (!journal_->wants_next()) return;
+  const MutexLock lock(committer_mutex_);
+  next_wanted_ = true;
+  preparer_wake_.NotifyOne();
 }
 
 void Volume::Impl::Close() {
@@ -226,7 +253,9 @@ void Volume::Impl::Close() {
     stopping_ = true;
   }
   committer_wake_.NotifyAll();
+  preparer_wake_.NotifyAll();
   if (committer_.joinable()) committer_.join();
+  if (preparer_.joinable()) preparer_.join();
   if (!opened_ || journal_->failed()) return;
   if (index_->damaged()) {
     Log(LogLevel::kError, "volume.index-damaged",
@@ -248,7 +277,8 @@ Status Volume::Impl::StopCleanly() {
   const journal::NewFrame frame{journal::FrameType::kCheckpoint, payload.Take(), {}};
   ASSIGN_OR_RETURN(const auto appended,
                    journal_->Append({&frame, 1}, journal::AppendClass::kReserve));
-  return journal_->SyncTo(appended.end);
+  TRY(journal_->SyncTo(appended.end));
+  return journal_->NoteCleanStop();
 }
 
 }  // namespace memoirfs::volume

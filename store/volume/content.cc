@@ -93,7 +93,7 @@ void Volume::Impl::OnCorrupt(const Digest& digest, const std::optional<journal::
   // Kept with the index, so that `status` knows after a restart; the committer makes it durable.
   meta::Batch batch;
   batch.Put(meta::CorruptKey(digest), why);
-  index_->Apply(std::move(batch), journal_->end());
+  index_->Apply(std::move(batch), journal_->durable());
 }
 
 Result<std::unique_ptr<Volume::ChunkSession>> Volume::Impl::StartChunkSession() {

@@ -150,6 +150,11 @@ Code CodeOfErrno(int err) {
   }
 }
 
+bool IsShortage(Code code) {
+  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
+         code == Code::kOutOfMemory;
+}
+
 Status::Status(Code code, std::string message, int sys_errno) {
   if (code == Code::kOk) return;
   rep_ = std::make_shared<const Rep>(Rep{code, sys_errno, std::move(message)});

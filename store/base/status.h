@@ -62,6 +62,10 @@ int ErrnoOf(Code code);
 // The Code that fits an errno of a system call; kIo where none fits better.
 Code CodeOfErrno(int err);
 
+// A lack that passes by itself or by cleaning up (space, quota, descriptors, memory), as opposed to
+// a disk that fails.
+bool IsShortage(Code code);
+
 class [[nodiscard]] Status {
  public:
   Status() = default;

@@ -29,9 +29,12 @@ class BulkWriterImpl final : public BulkWriter {
 
   Result<Location> Append(const Digest& digest, ByteView bytes) override {
     TRY(failure_);
-    Result<Location> location = AppendFrame(BlobFrame(digest, bytes));
-    if (!location.ok()) failure_ = location.status();
-    if (location.ok()) contents_.objects.push_back({digest, *location});
+    const NewFrame frame = BlobFrame(digest, bytes);
+    ASSIGN_OR_RETURN(FrameGroup group, FrameGroup::Assemble({&frame, 1}));
+    TRY(BoundUnsynced(group.size()));
+    const Location location = group.Place({pack_, epoch_, end_, {}}).front();
+    TRY(Write(group));
+    contents_.objects.push_back({digest, location});
     return location;
   }
 
@@ -42,23 +45,30 @@ class BulkWriterImpl final : public BulkWriter {
     return failure_;
   }
 
+  bool failed() const override { return !failure_.ok(); }
   uint64_t bytes_written() const override { return end_; }
 
  private:
-  Result<Location> AppendFrame(const NewFrame& frame) {
-    ASSIGN_OR_RETURN(FrameGroup group, FrameGroup::Assemble({&frame, 1}));
-    if (end_ + group.size() - synced_ > kMaxUnsynced) {
-      TRY(file_->DataSync());
-      synced_ = end_;
+  Status BoundUnsynced(uint64_t more) {
+    if (end_ + more - synced_ <= kMaxUnsynced) return {};
+    failure_ = file_->DataSync();
+    if (failure_.ok()) synced_ = end_;
+    return failure_;
+  }
+
+  // What a shortage let through lies behind the end: the next frame, or the footer, replaces it.
+  Status Write(const FrameGroup& group) {
+    const Status written = file_->WriteAt(end_, group.buffer());
+    if (!written.ok()) {
+      if (!IsShortage(written.code())) failure_ = written;
+      return written;
     }
-    const std::vector<Location> locations = group.Place({pack_, epoch_, end_, {}});
-    TRY(file_->WriteAt(end_, group.buffer()));
     end_ += group.size();
     if (end_ - written_back_ >= kWritebackStep) {
       file_->StartWriteback(written_back_, end_ - written_back_);
       written_back_ = end_;
     }
-    return locations.front();
+    return {};
   }
 
   Status Publish() {

@@ -8,6 +8,7 @@
 
 #include "store/base/coding.h"
 #include "store/base/log.h"
+#include "store/journal/clean_stop.h"
 #include "store/journal/footer.h"
 #include "store/journal/frame_group.h"
 #include "store/journal/journal_file.h"
@@ -36,10 +37,13 @@ NewFrame LinkTo(uint64_t previous_end) {
 
 constexpr uint64_t kLinkFootprint = AlignFrame(FrameHeader::kSize + sizeof(uint64_t));
 
-// A lack that passes by itself or by cleaning up, as opposed to a disk that fails.
-bool IsShortage(Code code) {
-  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
-         code == Code::kOutOfMemory;
+// On a full disk a smaller file must do: with its reserve, files can be removed.
+Result<JournalFile> MakeFirstFile(FileIo& io, const JournalOptions& options, uint64_t number) {
+  for (uint64_t size = options.file_size;; size /= 2) {
+    Result<JournalFile> made = MakeJournalFile(io, number, size);
+    const bool full = made.code() == Code::kNoSpace || made.code() == Code::kQuota;
+    if (!full || size / 2 < options.min_file_size) return made;
+  }
 }
 
 }  // namespace
@@ -75,10 +79,19 @@ class Journal::Impl {
     MutexLock lock(append_mutex_);
     return durable_;
   }
+  bool settled() const {
+    MutexLock lock(append_mutex_);
+    return durable_ >= frames_end_;
+  }
+  bool wants_next() const {
+    MutexLock lock(append_mutex_);
+    return WantsNext();
+  }
   bool failed() const {
     MutexLock lock(append_mutex_);
     return !failure_.ok();
   }
+  Status NoteCleanStop() const { return WriteCleanStop(io_, {end(), epoch_}); }
   std::vector<Lsn> FullJournals() const;
   uint64_t sync_count() const { return sync_count_; }
 
@@ -89,6 +102,12 @@ class Journal::Impl {
   };
 
   Lsn EndLsn() const REQUIRES(append_mutex_) { return {active_.number, end_}; }
+  bool WantsNext() const REQUIRES(append_mutex_) {
+    return failure_.ok() && !next_.has_value() && !making_next_ && end_ >= active_.size / 2;
+  }
+  uint64_t Reserve() const REQUIRES(append_mutex_) {
+    return std::min(options_.reserve, active_.size / 4);
+  }
   Status Fail(const Status& status) REQUIRES(append_mutex_);
   Status Stopped() const REQUIRES(append_mutex_);
 
@@ -168,9 +187,8 @@ Status Journal::Impl::MakeRoom(uint64_t size, AppendClass append_class) {
   for (;;) {
     if (!failure_.ok()) return Stopped();
     const uint64_t needed = end_ + size;
-    const uint64_t open_to_all = active_.size - std::min(active_.size, options_.reserve);
     const bool may_use_reserve = append_class == AppendClass::kReserve || next_.has_value();
-    if (needed <= (may_use_reserve ? active_.size : open_to_all)) return {};
+    if (needed <= active_.size - (may_use_reserve ? 0 : Reserve())) return {};
     TRY(next_.has_value() ? SwitchToNext() : MakeNext());
   }
 }
@@ -217,8 +235,7 @@ Status Journal::Impl::Rotate() {
 Status Journal::Impl::PrepareNext() {
   MutexLock lock(append_mutex_);
   if (!failure_.ok()) return Stopped();
-  if (next_.has_value() || making_next_ || end_ < active_.size / 2) return {};
-  return MakeNext();
+  return WantsNext() ? MakeNext() : Status();
 }
 
 // --- failure
@@ -352,7 +369,8 @@ Result<std::unique_ptr<Journal>> Journal::Create(FileIo& io, JournalOptions opti
   if (io.Stat(JournalPath(number)).code() != Code::kNotFound) {
     return Status(Code::kExists, JournalPath(number) + " is there already");
   }
-  ASSIGN_OR_RETURN(JournalFile file, MakeJournalFile(io, number, options.file_size));
+  TRY(ClearCleanStop(io));
+  ASSIGN_OR_RETURN(JournalFile file, MakeFirstFile(io, options, number));
   return std::unique_ptr<Journal>(
       new Journal(std::make_unique<Impl>(io, options, std::move(file), 0, std::nullopt, epoch)));
 }
@@ -366,6 +384,7 @@ Result<std::unique_ptr<Journal>> Journal::Continue(FileIo& io, JournalOptions op
   }
   ASSIGN_OR_RETURN(std::optional<JournalFile> next,
                    AdoptPreparedFile(io, at.journal + 1, options.file_size));
+  TRY(ClearCleanStop(io));
   std::unique_ptr<Journal> journal(new Journal(
       std::make_unique<Impl>(io, options, std::move(file), at.offset, std::move(next), epoch)));
   TRY(journal->impl_->AppendMark());
@@ -380,7 +399,10 @@ Status Journal::PrepareNext() { return impl_->PrepareNext(); }
 Status Journal::Rotate() { return impl_->Rotate(); }
 Lsn Journal::end() const { return impl_->end(); }
 Lsn Journal::durable() const { return impl_->durable(); }
+bool Journal::settled() const { return impl_->settled(); }
+bool Journal::wants_next() const { return impl_->wants_next(); }
 bool Journal::failed() const { return impl_->failed(); }
+Status Journal::NoteCleanStop() { return impl_->NoteCleanStop(); }
 std::vector<Lsn> Journal::FullJournals() const { return impl_->FullJournals(); }
 Status Journal::SealOldest() { return impl_->SealOldest(); }
 uint64_t Journal::sync_count() const { return impl_->sync_count(); }

@@ -27,7 +27,11 @@ namespace memoirfs::journal {
 
 struct JournalOptions {
   uint64_t file_size = 64ULL << 20;  // bytes of a journal file
-  uint64_t reserve = 8ULL << 20;     // of them, at the end, for AppendClass::kReserve only
+  // Of them, at the end, for AppendClass::kReserve only; at most a quarter of a smaller file.
+  uint64_t reserve = 8ULL << 20;
+  // The first file of a journal may be halved down to this where the disk has no room for a whole
+  // one. Later files are whole.
+  uint64_t min_file_size = 1ULL << 20;
 };
 
 enum class AppendClass {
@@ -53,10 +57,11 @@ class Journal {
                                                    uint64_t epoch);
   ~Journal();
 
-  // All frames stand contiguously in one file, written by one pwrite. kNoSpace when no further
-  // file can be made (nothing was appended then), kReadOnly after an earlier failure,
-  // kInvalidArgument for a group that no file can hold. A lack of descriptors or memory while a
-  // file is made is answered as such and leaves everything as it was, too.
+  // All frames stand contiguously in one file, written by one pwrite. Makes a file of its own, and
+  // waits for that, only where none was prepared. kNoSpace when no further file can be made
+  // (nothing was appended then), kReadOnly after an earlier failure, kInvalidArgument for a group
+  // that no file of the full size can hold. A lack of descriptors or memory while a file is made is
+  // answered as such and leaves everything as it was, too.
   Result<Appended> Append(std::span<const NewFrame> frames,
                           AppendClass append_class = AppendClass::kNormal);
 
@@ -68,12 +73,19 @@ class Journal {
   // thread; Append does it itself when it must.
   Status PrepareNext();
 
+  // After the owner appended and synced a frame that says that the store was stopped cleanly: notes
+  // where the journal ends, so that the next opening need not look for frames behind it.
+  Status NoteCleanStop();
+
   // Leaves the active file as full: what erasing needs, for frames can only be erased from packs.
   Status Rotate();
 
   Lsn end() const;      // where the next append goes
   Lsn durable() const;  // everything before it is synced
-  bool failed() const;  // an earlier write or sync failed: read-only
+  // Whether all that was appended is durable: marks of the journal's own do not count.
+  bool settled() const;
+  bool wants_next() const;  // PrepareNext would make a file
+  bool failed() const;      // an earlier write or sync failed: read-only
 
   // Files that appends have left, oldest first, with the offset where their frames end.
   std::vector<Lsn> FullJournals() const;

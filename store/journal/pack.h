@@ -62,8 +62,8 @@ Result<std::vector<std::string>> VerifyPack(FileIo& io, PackId pack);
 Status CarryIntoPack(FileIo& io, uint64_t number, uint64_t good_end);
 
 // Replaces frames of a pack that `erases` chooses by frames of zeros of the same length: all other
-// locations stay. The pack is written anew, synced, and put in the old one's place, whose blocks are
-// then free (what a disk keeps of freed blocks is the disk's). Nothing is written when none is
+// locations stay. The pack is written anew, synced, and put in the old one's place, whose blocks
+// are then free (what a disk keeps of freed blocks is the disk's). Nothing is written when none is
 // chosen; returns how many were.
 using FrameChooser = std::function<bool(const Location& where, ByteView payload)>;
 Result<uint64_t> EraseFrames(FileIo& io, PackId pack, const FrameChooser& erases);
@@ -73,9 +73,14 @@ Result<uint64_t> EraseFrames(FileIo& io, PackId pack, const FrameChooser& erases
 class BulkWriter {
  public:
   virtual ~BulkWriter() = default;  // an unfinished pack is removed
+  // A shortage (IsShortage) leaves the pack as it was; after any other failure it has failed.
   virtual Result<Location> Append(const Digest& digest, ByteView bytes) = 0;
-  // Footer, sync, rename into packs/, sync of the directory: everything is durable then.
+  // Footer, sync, rename into packs/, sync of the directory: everything is durable then. Otherwise
+  // the pack has failed.
   virtual Status Finish() = 0;
+  // It will never be finished, and takes nothing more: nobody knows what of it reaches the disk.
+  // What was appended can still be read, as far as the system can.
+  virtual bool failed() const = 0;
   virtual uint64_t bytes_written() const = 0;
 };
 

@@ -1,44 +1,25 @@
 #include "store/meta/index.h"
 
-#include <leveldb/cache.h>
-#include <leveldb/db.h>
-#include <leveldb/filter_policy.h>
 #include <leveldb/write_batch.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "store/meta/leveldb_env.h"
-#include "store/meta/log_check.h"
+#include "store/base/log.h"
+#include "store/meta/database.h"
 #include "store/meta/overlay.h"
 
 namespace memoirfs::meta {
 namespace {
 
-constexpr int kBloomBitsPerKey = 10;
-constexpr size_t kBlockCacheSize = 8U << 20;
-constexpr size_t kWriteBufferSize = 4U << 20;
-constexpr size_t kTableFileSize = 8U << 20;
-constexpr int kMaxOpenFiles = 256;
-constexpr size_t kFlushBytes = 1U << 20;  // of batches merged into one write to LevelDB
-constexpr size_t kScanPage = 128;         // overlay rows copied under the lock at once
+constexpr size_t kFlushBytes = 1U << 20;      // of batches merged into one write to LevelDB
+constexpr size_t kScanPage = 128;             // overlay rows copied under the lock at once
+constexpr uint64_t kRoomToReopen = 8U << 20;  // what LevelDB writes while it is opened, and more
 
 leveldb::Slice SliceOf(ByteView bytes) { return {bytes.data(), bytes.size()}; }
 ByteView ViewOf(const leveldb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 bool HasPrefix(ByteView key, ByteView prefix) { return key.substr(0, prefix.size()) == prefix; }
-
-Status FromLevelDb(const leveldb::Status& status) {
-  if (status.ok()) return {};
-  const Code code = status.IsIOError() ? Code::kIo : Code::kCorrupt;
-  return Status(code, "index: " + status.ToString());
-}
-
-// Failures of the system that a rebuilt index would meet as well.
-bool IsLackOfResources(Code code) {
-  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
-         code == Code::kOutOfMemory || code == Code::kReadOnly || code == Code::kAccess;
-}
 
 leveldb::ReadOptions Verified() {
   leveldb::ReadOptions options;
@@ -60,16 +41,13 @@ void AddTo(leveldb::WriteBatch& out, const Batch& batch) {
 
 // Locks: `mutex_` guards the overlay and is never held while LevelDB is called. One thread at a
 // time moves batches to LevelDB (`flushing_`); a batch leaves the overlay only after LevelDB has
-// it, so a reader that looks at the overlay first finds each row in one of the two.
+// it, so a reader that looks at the overlay first and takes the database under the same lock finds
+// each row in one of the two, also while the database is opened anew.
 class Index::Impl {
  public:
-  Impl(FileIo& io, const std::string& path)
-      : env_(io, path),
-        filter_(leveldb::NewBloomFilterPolicy(kBloomBitsPerKey)),
-        cache_(leveldb::NewLRUCache(kBlockCacheSize)),
-        logger_(MakeSilentLogger()) {}
+  Impl(FileIo& io, std::string path, std::shared_ptr<Database> database)
+      : io_(io), path_(std::move(path)), database_(std::move(database)) {}
 
-  Status Open(const std::string& path);
   Result<std::optional<Bytes>> Get(ByteView key) const;
   Status Scan(ByteView prefix, ByteView start, const Visitor& visit) const;
   Status Flush(journal::Lsn durable, leveldb::WriteBatch* synced_rows);
@@ -87,6 +65,10 @@ class Index::Impl {
     overlay_.DropPending(keys);
   }
   bool damaged() const { return damaged_; }
+  bool has_unwritten() const {
+    const MutexLock lock(mutex_);
+    return overlay_.has_queued();
+  }
   size_t overlay_bytes() const {
     const MutexLock lock(mutex_);
     return overlay_.bytes();
@@ -97,6 +79,7 @@ class Index::Impl {
 
   // A LevelDB iterator and the overlay rows of the next stretch of keys, as of one moment.
   struct Stretch {
+    std::shared_ptr<Database> database;  // outlives its iterator
     std::unique_ptr<leveldb::Iterator> iterator;
     uint64_t drops = 0;
     Overlay::Page page;
@@ -106,26 +89,28 @@ class Index::Impl {
   Result<bool> VisitStretch(ByteView prefix, Stretch& stretch, const Visitor& visit) const;
 
   // The failure of a read; remembers that the database is damaged.
-  Status ReadFailure(const leveldb::Status& status) const {
-    const Status failure = FromLevelDb(status);
+  Status ReadFailure(const Database& database, const leveldb::Status& status) const {
+    const Status failure = database.StatusOf(status);
     if (failure.code() == Code::kCorrupt) damaged_ = true;
     return failure;
   }
-  Status FlushDurable(journal::Lsn durable);
-  Status Write(leveldb::WriteBatch& batch, bool sync);
+  Status FlushDurable(Database& database, journal::Lsn durable);
+  Status Write(Database& database, leveldb::WriteBatch& batch, bool sync);
+  Result<std::shared_ptr<Database>> WritableDatabase();
+  Result<std::shared_ptr<Database>> OpenAnew(std::shared_ptr<Database> earlier);
+  bool HasRoomToReopen() const;
 
-  LevelDbEnv env_;
-  const std::unique_ptr<const leveldb::FilterPolicy> filter_;
-  const std::unique_ptr<leveldb::Cache> cache_;
-  const std::unique_ptr<leveldb::Logger> logger_;
-  std::unique_ptr<leveldb::DB> db_;  // goes first: it uses the ones above
+  FileIo& io_;
+  const std::string path_;
 
   mutable Mutex mutex_;
   CondVar flush_ended_;
+  std::shared_ptr<Database> database_ GUARDED_BY(mutex_);
+  std::weak_ptr<Database> replaced_ GUARDED_BY(mutex_);  // while readers still use it
   Overlay overlay_ GUARDED_BY(mutex_);
   bool flushing_ GUARDED_BY(mutex_) = false;
   mutable std::atomic<bool> damaged_{false};
-  Status failure_ GUARDED_BY(mutex_);
+  Status failure_ GUARDED_BY(mutex_);  // of a write; final unless the database may be replaced
 };
 
 // Being the one thread that writes to LevelDB.
@@ -150,36 +135,17 @@ class Index::Impl::FlushTurn {
   Impl& impl_;
 };
 
-Status Index::Impl::Open(const std::string& path) {
-  leveldb::Options options;
-  options.create_if_missing = true;
-  options.paranoid_checks = true;
-  options.env = &env_;
-  options.info_log = logger_.get();
-  options.write_buffer_size = kWriteBufferSize;
-  options.max_open_files = kMaxOpenFiles;
-  options.max_file_size = kTableFileSize;
-  options.block_cache = cache_.get();
-  options.filter_policy = filter_.get();
-
-  leveldb::DB* db = nullptr;
-  const leveldb::Status opened = leveldb::DB::Open(options, path, &db);
-  db_.reset(db);
-  if (opened.ok()) return {};
-  const Status cause = env_.failure();
-  const Code code = IsLackOfResources(cause.code()) ? cause.code() : Code::kCorrupt;
-  return Status(code, "index in " + path + " can't be opened: " + opened.ToString());
-}
-
 Result<std::optional<Bytes>> Index::Impl::Get(ByteView key) const {
+  std::shared_ptr<Database> database;
   {
     const MutexLock lock(mutex_);
     if (const OverlayRow* row = overlay_.Find(key)) return *row;
+    database = database_;
   }
   Bytes value;
-  const leveldb::Status got = db_->Get(Verified(), SliceOf(key), &value);
+  const leveldb::Status got = database->db().Get(Verified(), SliceOf(key), &value);
   if (got.IsNotFound()) return std::optional<Bytes>();
-  TRY(ReadFailure(got));
+  TRY(ReadFailure(*database, got));
   return std::optional<Bytes>(std::move(value));
 }
 
@@ -199,6 +165,7 @@ Status Index::Impl::Scan(ByteView prefix, ByteView start, const Visitor& visit) 
 // iterator is made anew.
 void Index::Impl::NextStretch(ByteView prefix, ByteView from, Stretch& stretch) const {
   for (;;) {
+    std::shared_ptr<Database> database;
     {
       const MutexLock lock(mutex_);
       const uint64_t drops = overlay_.drops();
@@ -207,8 +174,11 @@ void Index::Impl::NextStretch(ByteView prefix, ByteView from, Stretch& stretch) 
         return;
       }
       stretch.drops = drops;
+      database = database_;
     }
-    stretch.iterator.reset(db_->NewIterator(Verified()));
+    stretch.iterator.reset();
+    stretch.database = std::move(database);
+    stretch.iterator.reset(stretch.database->db().NewIterator(Verified()));
     stretch.iterator->Seek(SliceOf(from));
   }
 }
@@ -222,7 +192,7 @@ Result<bool> Index::Impl::VisitStretch(ByteView prefix, Stretch& stretch,
       stretch.page.complete ? ByteView() : ByteView(std::prev(overlay_end)->first);
   for (;;) {
     // LevelDB skips a damaged block and goes on: nothing behind it must be shown as complete.
-    TRY(ReadFailure(rows.status()));
+    TRY(ReadFailure(*stretch.database, rows.status()));
     const ByteView key = rows.Valid() ? ViewOf(rows.key()) : ByteView();
     const bool has_row =
         rows.Valid() && HasPrefix(key, prefix) && (stretch.page.complete || key <= last);
@@ -239,24 +209,58 @@ Result<bool> Index::Impl::VisitStretch(ByteView prefix, Stretch& stretch,
   }
 }
 
-Status Index::Impl::Write(leveldb::WriteBatch& batch, bool sync) {
-  {
-    const MutexLock lock(mutex_);
-    TRY(failure_);
-  }
+Status Index::Impl::Write(Database& database, leveldb::WriteBatch& batch, bool sync) {
   leveldb::WriteOptions options;
   options.sync = sync;
-  const leveldb::Status written = db_->Write(options, &batch);
+  const leveldb::Status written = database.db().Write(options, &batch);
   if (written.ok()) return {};
+  const Status failure = ReadFailure(database, written)
+                             .WithContext(database.MayBeReplaced()
+                                              ? "a write failed, and is tried again when it can be"
+                                              : "a write failed, nothing more is written to the "
+                                                "index until the store is opened anew");
   const MutexLock lock(mutex_);
-  failure_ = Status(Code::kIo,
-                    "index: a write failed, nothing more is written to it until the "
-                    "store is opened anew: " +
-                        written.ToString());
-  return failure_;
+  failure_ = failure;
+  return failure;
 }
 
-Status Index::Impl::FlushDurable(journal::Lsn durable) {
+bool Index::Impl::HasRoomToReopen() const {
+  const auto space = io_.Space();
+  return !space.ok() ||
+         space->available_blocks * std::max<uint64_t>(space->block_size, 1) >= kRoomToReopen;
+}
+
+// The database to write to. After a shortage that is a new instance, once there is room for it and
+// nobody reads through the one before the last.
+Result<std::shared_ptr<Database>> Index::Impl::WritableDatabase() {
+  std::shared_ptr<Database> earlier;
+  Status failure;
+  {
+    const MutexLock lock(mutex_);
+    if (failure_.ok()) return database_;
+    failure = failure_;
+    if (replaced_.expired()) earlier = database_;
+  }
+  if (earlier == nullptr || damaged_ || !earlier->MayBeReplaced()) return failure;
+  if (!HasRoomToReopen()) return failure;
+  return OpenAnew(std::move(earlier));
+}
+
+Result<std::shared_ptr<Database>> Index::Impl::OpenAnew(std::shared_ptr<Database> earlier) {
+  Result<std::shared_ptr<Database>> opened = Database::Open(io_, path_, earlier);
+  if (!opened.ok()) {
+    if (opened.code() == Code::kCorrupt) damaged_ = true;
+    return opened.status();
+  }
+  Log(LogLevel::kInfo, "index.reopened", path_ + " is written again after a shortage");
+  const MutexLock lock(mutex_);
+  replaced_ = earlier;
+  database_ = *opened;
+  failure_ = {};
+  return database_;
+}
+
+Status Index::Impl::FlushDurable(Database& database, journal::Lsn durable) {
   for (;;) {
     std::vector<const Batch*> batches;
     {
@@ -266,7 +270,7 @@ Status Index::Impl::FlushDurable(journal::Lsn durable) {
     if (batches.empty()) return {};
     leveldb::WriteBatch merged;
     for (const Batch* batch : batches) AddTo(merged, *batch);
-    TRY(Write(merged, false));
+    TRY(Write(database, merged, false));
     const MutexLock lock(mutex_);
     overlay_.DropOldest(batches.size());
   }
@@ -274,8 +278,9 @@ Status Index::Impl::FlushDurable(journal::Lsn durable) {
 
 Status Index::Impl::Flush(journal::Lsn durable, leveldb::WriteBatch* synced_rows) {
   const FlushTurn turn(*this);
-  TRY(FlushDurable(durable));
-  return synced_rows == nullptr ? Status() : Write(*synced_rows, true);
+  ASSIGN_OR_RETURN(const std::shared_ptr<Database> database, WritableDatabase());
+  TRY(FlushDurable(*database, durable));
+  return synced_rows == nullptr ? Status() : Write(*database, *synced_rows, true);
 }
 
 Result<std::unique_ptr<Index>> Index::Open(FileIo& io, const std::string& path) {
@@ -284,10 +289,8 @@ Result<std::unique_ptr<Index>> Index::Open(FileIo& io, const std::string& path) 
   } else if (made.code() != Code::kExists) {
     return made;
   }
-  TRY(CheckLogTails(io, path).WithContext("index"));
-  auto impl = std::make_unique<Impl>(io, path);
-  TRY(impl->Open(path));
-  return std::unique_ptr<Index>(new Index(std::move(impl)));
+  ASSIGN_OR_RETURN(std::shared_ptr<Database> database, Database::Open(io, path, nullptr));
+  return std::unique_ptr<Index>(new Index(std::make_unique<Impl>(io, path, std::move(database))));
 }
 
 Index::Index(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -312,6 +315,8 @@ Status Index::FlushAndSync(journal::Lsn durable, Bytes key, Bytes value) {
 }
 
 bool Index::damaged() const { return impl_->damaged(); }
+
+bool Index::has_unwritten() const { return impl_->has_unwritten(); }
 
 size_t Index::overlay_bytes() const { return impl_->overlay_bytes(); }
 

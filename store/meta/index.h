@@ -51,7 +51,8 @@ class Index {
   using Visitor = std::function<bool(ByteView key, ByteView value)>;
   Status Scan(ByteView prefix, ByteView start, const Visitor& visit) const;
 
-  // Visible at once. `lsn` is where its frames end in the journal; calls come in rising order.
+  // Visible at once. `lsn` is where its frames end in the journal; calls come in rising order. A
+  // batch that needs nothing of the journal may name any earlier place.
   void Apply(Batch batch, journal::Lsn lsn);
 
   // Visible at once, never written: rows of a file that was created and not yet committed. A later
@@ -60,14 +61,19 @@ class Index {
   // Takes pending rows back; keys that Apply replaced meanwhile stay.
   void DropPending(const std::vector<Bytes>& keys);
 
-  // Writes every batch with lsn <= durable to LevelDB, unsynced. kIo from the first failure on:
-  // nothing more is written then, and the overlay keeps what LevelDB did not get.
+  // Writes every batch with lsn <= durable to LevelDB, unsynced. After a failure the overlay keeps
+  // what LevelDB did not get. A failure for want of space (kNoSpace), descriptors or memory passes:
+  // a later call opens LevelDB anew once there is room. Any other, and a sync that failed whatever
+  // the reason, is final: nothing more is written until the store is opened anew.
   Status Flush(journal::Lsn durable);
   // Flush, then makes LevelDB durable together with one more row.
   Status FlushAndSync(journal::Lsn durable, Bytes key, Bytes value);
 
   // A read found bytes in LevelDB's files that are not what was written: rebuild it.
   bool damaged() const;
+
+  // Whether a batch waits for Flush, or for the journal.
+  bool has_unwritten() const;
 
   // Bytes that the overlay holds: for back-pressure and status.
   size_t overlay_bytes() const;

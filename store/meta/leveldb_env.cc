@@ -7,6 +7,8 @@
 namespace memoirfs::meta {
 namespace {
 
+using Changes = LevelDbEnv::Changes;
+
 constexpr size_t kWriteBufferSize = 64 * 1024;
 
 bool IsWriteAheadLog(const std::string& name) {
@@ -16,10 +18,11 @@ bool IsWriteAheadLog(const std::string& name) {
 }
 
 // Puts what FileIo returned where LevelDB wants it.
-leveldb::Status Deliver(const Result<Bytes>& read, leveldb::Slice* result, char* scratch) {
+leveldb::Status Deliver(LevelDbEnv& env, const Result<Bytes>& read, leveldb::Slice* result,
+                        char* scratch) {
   if (!read.ok()) {
     *result = leveldb::Slice();
-    return ToLevelDb(read.status());
+    return env.ReadFailed(read.status());
   }
   std::memcpy(scratch, read->data(), read->size());
   *result = leveldb::Slice(scratch, read->size());
@@ -28,10 +31,10 @@ leveldb::Status Deliver(const Result<Bytes>& read, leveldb::Slice* result, char*
 
 class SequentialFile final : public leveldb::SequentialFile {
  public:
-  explicit SequentialFile(std::unique_ptr<File> file) : file_(std::move(file)) {}
+  SequentialFile(LevelDbEnv& env, std::unique_ptr<File> file) : env_(env), file_(std::move(file)) {}
 
   leveldb::Status Read(size_t n, leveldb::Slice* result, char* scratch) override {
-    const leveldb::Status status = Deliver(file_->ReadAt(offset_, n), result, scratch);
+    const leveldb::Status status = Deliver(env_, file_->ReadAt(offset_, n), result, scratch);
     offset_ += result->size();
     return status;
   }
@@ -41,20 +44,23 @@ class SequentialFile final : public leveldb::SequentialFile {
   }
 
  private:
+  LevelDbEnv& env_;
   const std::unique_ptr<File> file_;
   uint64_t offset_ = 0;
 };
 
 class RandomAccessFile final : public leveldb::RandomAccessFile {
  public:
-  explicit RandomAccessFile(std::unique_ptr<File> file) : file_(std::move(file)) {}
+  RandomAccessFile(LevelDbEnv& env, std::unique_ptr<File> file)
+      : env_(env), file_(std::move(file)) {}
 
   leveldb::Status Read(uint64_t offset, size_t n, leveldb::Slice* result,
                        char* scratch) const override {
-    return Deliver(file_->ReadAt(offset, n), result, scratch);
+    return Deliver(env_, file_->ReadAt(offset, n), result, scratch);
   }
 
  private:
+  LevelDbEnv& env_;
   const std::unique_ptr<File> file_;
 };
 
@@ -79,9 +85,8 @@ class WritableFile final : public leveldb::WritableFile {
 
  private:
   Status WriteOut() {
-    TRY(env_.failure());
-    if (buffer_.empty()) return {};
-    TRY(env_.Note(file_->WriteAt(written_, buffer_)));
+    if (buffer_.empty()) return env_.failure();
+    TRY(env_.Change(Changes::kFile, [&] { return file_->WriteAt(written_, buffer_); }));
     written_ += buffer_.size();
     buffer_.clear();
     return {};
@@ -91,7 +96,7 @@ class WritableFile final : public leveldb::WritableFile {
   Status SyncAll() {
     TRY(WriteOut());
     TRY(env_.SyncNewNames());
-    TRY(env_.Note(file_->DataSync()));
+    TRY(env_.Change(Changes::kSync, [&] { return file_->DataSync(); }));
     unsynced_ = false;
     return {};
   }
@@ -141,8 +146,8 @@ leveldb::Status LevelDbEnv::NewSequentialFile(const std::string& name,
                                               leveldb::SequentialFile** file) {
   *file = nullptr;
   auto opened = io_.Open(name, OpenMode::kRead);
-  if (!opened.ok()) return ToLevelDb(opened.status());
-  *file = new SequentialFile(std::move(*opened));  // LevelDB owns it
+  if (!opened.ok()) return ReadFailed(opened.status());
+  *file = new SequentialFile(*this, std::move(*opened));  // LevelDB owns it
   return leveldb::Status::OK();
 }
 
@@ -150,18 +155,23 @@ leveldb::Status LevelDbEnv::NewRandomAccessFile(const std::string& name,
                                                 leveldb::RandomAccessFile** file) {
   *file = nullptr;
   auto opened = io_.Open(name, OpenMode::kRead);
-  if (!opened.ok()) return ToLevelDb(opened.status());
-  *file = new RandomAccessFile(std::move(*opened));  // LevelDB owns it
+  // LevelDB would take NotFound of a table for that of a key.
+  if (opened.code() == Code::kNotFound) return leveldb::Status::Corruption(name, "is missing");
+  if (!opened.ok()) return ReadFailed(opened.status());
+  *file = new RandomAccessFile(*this, std::move(*opened));  // LevelDB owns it
   return leveldb::Status::OK();
 }
 
 leveldb::Status LevelDbEnv::NewWritableFile(const std::string& name, leveldb::WritableFile** file) {
   *file = nullptr;
-  auto opened = io_.Open(name, OpenMode::kOpenOrCreate);
-  if (!opened.ok()) return ToLevelDb(Note(opened.status()));
-  NameWasMade();
-  if (const Status cut = Note((*opened)->Truncate(0)); !cut.ok()) return ToLevelDb(cut);
-  *file = new WritableFile(*this, std::move(*opened), IsWriteAheadLog(name));  // LevelDB owns it
+  std::unique_ptr<File> opened;
+  const Status made = Change(Changes::kFile, [&]() -> Status {
+    ASSIGN_OR_RETURN(opened, io_.Open(name, OpenMode::kOpenOrCreate));
+    NameWasMade();
+    return opened->Truncate(0);
+  });
+  if (!made.ok()) return ToLevelDb(made);
+  *file = new WritableFile(*this, std::move(opened), IsWriteAheadLog(name));  // LevelDB owns it
   return leveldb::Status::OK();
 }
 
@@ -183,7 +193,8 @@ leveldb::Status LevelDbEnv::GetChildren(const std::string& directory,
 }
 
 leveldb::Status LevelDbEnv::RemoveFile(const std::string& name) {
-  return ToLevelDb(io_.Remove(name));
+  if (IsKept(name)) return leveldb::Status::OK();
+  return ToLevelDb(Change(Changes::kRemoval, [&] { return io_.Remove(name); }));
 }
 
 leveldb::Status LevelDbEnv::CreateDir(const std::string& name) {
@@ -204,7 +215,8 @@ leveldb::Status LevelDbEnv::GetFileSize(const std::string& name, uint64_t* size)
 
 // A rename switches CURRENT to another manifest, and the files of the old one are removed next.
 leveldb::Status LevelDbEnv::RenameFile(const std::string& from, const std::string& to) {
-  if (const Status status = Note(io_.Rename(from, to)); !status.ok()) return ToLevelDb(status);
+  const Status renamed = Change(Changes::kFile, [&] { return io_.Rename(from, to); });
+  if (!renamed.ok()) return ToLevelDb(renamed);
   NameWasMade();
   return ToLevelDb(SyncNewNames());
 }
@@ -229,10 +241,54 @@ Status LevelDbEnv::failure() const {
   return failure_;
 }
 
-Status LevelDbEnv::Note(Status status) {
+Status LevelDbEnv::Change(Changes what, const std::function<Status()>& call) {
+  {
+    const MutexLock lock(mutex_);
+    TRY(failure_);
+    ++changing_;
+  }
+  const Status done = call();
   const MutexLock lock(mutex_);
-  if (failure_.ok()) failure_ = std::move(status);
-  return failure_;
+  if (--changing_ == 0) change_ended_.NotifyAll();
+  if (!done.ok() && what == Changes::kSync) sync_failed_ = true;
+  if (!done.ok() && what != Changes::kRemoval && failure_.ok()) failure_ = done;
+  return done.ok() ? failure_ : done;
+}
+
+void LevelDbEnv::Retire() {
+  const MutexLock lock(mutex_);
+  if (failure_.ok()) failure_ = read_failure_;
+  if (failure_.ok()) failure_ = Status(Code::kUnavailable, "the index is opened anew");
+  while (changing_ > 0) change_ended_.Wait(mutex_);
+}
+
+bool LevelDbEnv::sync_failed() const {
+  const MutexLock lock(mutex_);
+  return sync_failed_;
+}
+
+Status LevelDbEnv::cause() const {
+  const MutexLock lock(mutex_);
+  return failure_.ok() ? read_failure_ : failure_;
+}
+
+leveldb::Status LevelDbEnv::ReadFailed(const Status& status) {
+  if (status.code() != Code::kNotFound) {
+    const MutexLock lock(mutex_);
+    read_failure_ = status;
+  }
+  return ToLevelDb(status);
+}
+
+Status LevelDbEnv::KeepFilesFor(std::weak_ptr<const void> readers) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, io_.List(directory_));
+  for (const std::string& name : names) kept_.insert(directory_ + "/" + name);
+  readers_ = std::move(readers);
+  return {};
+}
+
+bool LevelDbEnv::IsKept(const std::string& name) const {
+  return kept_.count(name) != 0 && !readers_.expired();
 }
 
 void LevelDbEnv::NameWasMade() {
@@ -248,7 +304,7 @@ Status LevelDbEnv::SyncNewNames() {
     if (names_synced_ == names_made_) return {};
     made = names_made_;
   }
-  TRY(Note(io_.SyncDirectory(directory_)));
+  TRY(Change(Changes::kSync, [&] { return io_.SyncDirectory(directory_); }));
   const MutexLock lock(mutex_);
   names_synced_ = std::max(names_synced_, made);
   return {};

@@ -12,7 +12,9 @@
 
 #include <leveldb/env.h>
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,23 +47,44 @@ class LevelDbEnv final : public leveldb::EnvWrapper {
   leveldb::Status UnlockFile(leveldb::FileLock* lock) override;
   leveldb::Status NewLogger(const std::string& name, leveldb::Logger** logger) override;
 
-  // The first write or sync that failed; from then on every further one fails with it, so that
-  // nothing is built on what may not be there. Files that can't report (a log destroyed without
-  // Close) report here.
+  // Every call that changes a file goes through here. After the first one that failed each further
+  // one is refused with that failure, so that nothing is built on what may not be there. Files that
+  // can't report (a log destroyed without Close) report here.
+  enum class Changes { kFile, kSync, kRemoval };  // a removal that fails stops nothing
+  Status Change(Changes what, const std::function<Status()>& call);
   Status failure() const;
-  // Remembers `status` when it is a failure, and returns it or the earlier one.
-  Status Note(Status status);
+  // After a sync that failed, bytes that can still be read may never be written.
+  bool sync_failed() const;
+  // Refuses every further change, and returns when none is under way.
+  void Retire();
+
+  // What LevelDB was told last when a call failed, for it keeps the text only: failure() where
+  // there is one, else the newest failure of a read.
+  Status cause() const;
+  // Remembers the failure of a read, and returns it.
+  leveldb::Status ReadFailed(const Status& status);
+
+  // From now on RemoveFile leaves the files that are there now, as long as `readers` lives: they
+  // are those of an earlier instance of the database. LevelDB asks again at its next clean-up.
+  Status KeepFilesFor(std::weak_ptr<const void> readers);
 
   // Makes the names of files made since the last call durable.
   Status SyncNewNames();
 
  private:
   void NameWasMade();
+  bool IsKept(const std::string& name) const;
 
   FileIo& io_;
   const std::string directory_;
+  std::weak_ptr<const void> readers_;
+  std::set<std::string> kept_;
   mutable Mutex mutex_;
+  CondVar change_ended_;
+  uint64_t changing_ GUARDED_BY(mutex_) = 0;  // calls under way
   Status failure_ GUARDED_BY(mutex_);
+  Status read_failure_ GUARDED_BY(mutex_);
+  bool sync_failed_ GUARDED_BY(mutex_) = false;
   // Counted, so that a file made while the directory is being synced is not missed.
   uint64_t names_made_ GUARDED_BY(mutex_) = 0;
   uint64_t names_synced_ GUARDED_BY(mutex_) = 0;

@@ -48,6 +48,7 @@ class Overlay {
   // Rises with each DropOldest: a LevelDB iterator that was made at the same value misses nothing
   // that the overlay no longer holds.
   uint64_t drops() const { return drops_; }
+  bool has_queued() const { return !queue_.empty(); }
   size_t bytes() const { return bytes_; }
 
  private:

@@ -103,7 +103,7 @@ Status Volume::Impl::Append(Stream& stream, Commit commit) {
   index_->Apply(std::move(batch), appended.end);
   for (const NewObject& object : commit.objects) objects_->Remember(object.digest, object.bytes);
   stream.head = chain::Head{record.seq, record.hash, record.ts};
-  WakeCommitterWhenFull();
+  WakeAfterAppend();
   const MutexLock queue_lock(queue_mutex_);
   lines_.push_back(QueuedLine{stream.id, record, appended.end});
   return {};
@@ -115,7 +115,9 @@ Status Volume::Impl::AppendIntent(const Stream& stream, const Intent& intent,
   const Bytes payload = intent.Encode();
   const NewFrame frame{FrameType::kIntent, payload, {}};
   const MutexLock lock(commit_mutex_);
-  return status_internal::AsStatus(journal_->Append({&frame, 1}, append_class));
+  TRY(journal_->Append({&frame, 1}, append_class));
+  WakeAfterAppend();
+  return {};
 }
 
 // What is constant for this opening of the store stands once in each chain that it changes.

@@ -15,12 +15,6 @@ namespace {
 // More in the overlay than this is written out before its time: memory is bounded.
 constexpr size_t kOverlayBytes = 16U << 20;
 
-// Failures that pass, and leave a segment as it was.
-bool IsShortage(Code code) {
-  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
-         code == Code::kOutOfMemory;
-}
-
 }  // namespace
 
 Status Volume::Impl::Barrier() { return journal_->SyncTo(journal_->end()); }
@@ -53,7 +47,8 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       line = lines_.front();
     }
     const Status status = WriteLine(line.stream, line.record);
-    if (IsShortage(status.code())) return status;  // the line waits: the next try may write it
+    // A shortage leaves the segment as it was: the line waits, the next try may write it.
+    if (IsShortage(status.code())) return status;
     if (!status.ok()) TRY(BreakSegment(line.stream, status));
     const MutexLock lock(queue_mutex_);
     lines_.pop_front();
@@ -166,8 +161,16 @@ Status Volume::Impl::SealFullJournals() {
   return {};
 }
 
+bool Volume::Impl::IsSettled() const {
+  if (!journal_->settled() || !journal_->FullJournals().empty()) return false;
+  if (index_->has_unwritten()) return false;
+  const MutexLock lock(queue_mutex_);
+  return lines_.empty();
+}
+
 Status Volume::Impl::RunCommitterOnce() {
-  TRY(Barrier());  // does not wait for a checkpoint that is under way
+  if (IsSettled()) return {};  // an idle store does no I/O
+  TRY(Barrier());              // does not wait for a checkpoint that is under way
   const MutexLock lock(checkpoint_mutex_);
   KeepSpareSpace();
   const journal::Lsn durable = journal_->durable();
@@ -183,6 +186,8 @@ void Volume::Impl::StartCommitter() {
   if (!options_.background) return;
   committer_ = std::thread([this] { CommitterLoop(); });
   pthread_setname_np(committer_.native_handle(), "committer");
+  preparer_ = std::thread([this] { PreparerLoop(); });
+  pthread_setname_np(preparer_.native_handle(), "preparer");
 }
 
 void Volume::Impl::CommitterLoop() {
@@ -194,12 +199,25 @@ void Volume::Impl::CommitterLoop() {
       if (!stopping_) committer_wake_.WaitFor(committer_mutex_, interval);
       if (stopping_) return;
     }
-    if (journal_->end() == journal_->durable() && index_->overlay_bytes() == 0) continue;
     const Status status = RunCommitterOnce();
     if (!status.ok() && !told) {
       Log(LogLevel::kError, "volume.committer", status.ToString());
     }
     told = !status.ok();
+  }
+}
+
+// Who appends must not wait for 64 MiB of zeros, nor the barrier of each second. A failure is met
+// again by who needs the file.
+void Volume::Impl::PreparerLoop() {
+  for (;;) {
+    {
+      const MutexLock lock(committer_mutex_);
+      while (!stopping_ && !next_wanted_) preparer_wake_.Wait(committer_mutex_);
+      if (stopping_) return;
+      next_wanted_ = false;
+    }
+    (void)journal_->PrepareNext();
   }
 }
 
@@ -219,10 +237,14 @@ void Volume::Impl::KeepSpareSpace() {
 }
 
 // Called by those who append, with their locks held: it only wakes, so that a burst is not kept in
-// memory until the next second.
-void Volume::Impl::WakeCommitterWhenFull() {
-  if (!options_.background || index_->overlay_bytes() < kOverlayBytes) return;
-  committer_wake_.NotifyOne();
+// memory until the next second, and the next journal file is there when it is needed.
+void Volume::Impl::WakeAfterAppend() {
+  if (!options_.background) return;
+  if (index_->overlay_bytes() >= kOverlayBytes) committer_wake_.NotifyOne();
+  if (!journal_->wants_next()) return;
+  const MutexLock lock(committer_mutex_);
+  next_wanted_ = true;
+  preparer_wake_.NotifyOne();
 }
 
 void Volume::Impl::Close() {
@@ -231,7 +253,9 @@ void Volume::Impl::Close() {
     stopping_ = true;
   }
   committer_wake_.NotifyAll();
+  preparer_wake_.NotifyAll();
   if (committer_.joinable()) committer_.join();
+  if (preparer_.joinable()) preparer_.join();
   if (!opened_ || journal_->failed()) return;
   if (index_->damaged()) {
     Log(LogLevel::kError, "volume.index-damaged",
@@ -253,7 +277,8 @@ Status Volume::Impl::StopCleanly() {
   const journal::NewFrame frame{journal::FrameType::kCheckpoint, payload.Take(), {}};
   ASSIGN_OR_RETURN(const auto appended,
                    journal_->Append({&frame, 1}, journal::AppendClass::kReserve));
-  return journal_->SyncTo(appended.end);
+  TRY(journal_->SyncTo(appended.end));
+  return journal_->NoteCleanStop();
 }
 
 }  // namespace memoirfs::volume

@@ -1,5 +1,6 @@
 // Content of files: commits, parts that are too big for one, and where objects lie.
 
+#include "store/volume/bulk_session.h"
 #include "store/volume/volume_impl.h"
 
 namespace memoirfs::volume {
@@ -78,87 +79,22 @@ Result<bool> Volume::Impl::IsStored(const Digest& digest) const {
   return where.has_value();
 }
 
-void Volume::Impl::OnCorrupt(const Digest& digest, const std::optional<journal::Location>&,
+// Under the lock of the commits, so that the list and its rows change in one order with what heals.
+// A reader that is late may tell of a place where the object does not lie any more.
+void Volume::Impl::OnCorrupt(const Digest& digest, const std::optional<journal::Location>& where,
                              const std::string& why) {
+  const MutexLock lock(commit_mutex_);
+  const auto present = Find(digest);
+  if (where && present.ok() && *present && **present != *where) return;
   {
-    const MutexLock lock(queue_mutex_);
+    const MutexLock queue_lock(queue_mutex_);
     if (!corrupt_.emplace(digest, why).second) return;
   }
   // Kept with the index, so that `status` knows after a restart; the committer makes it durable.
   meta::Batch batch;
   batch.Put(meta::CorruptKey(digest), why);
-  const MutexLock lock(commit_mutex_);
-  index_->Apply(std::move(batch), journal_->end());
+  index_->Apply(std::move(batch), journal_->durable());
 }
-
-// A bulk pack that is being written: its chunks are found through staged_ until it is finished.
-class BulkSession final : public Volume::ChunkSession {
- public:
-  explicit BulkSession(Volume::Impl& volume) : volume_(volume) {}
-
-  ~BulkSession() override {
-    if (writer_) volume_.packs_.Invalidate(journal::PackId{number_, true});
-    Unstage();
-  }
-
-  Status Store(const Digest& digest, const Buffer& bytes) override {
-    if (chunks_.count(digest) != 0) return {};
-    ASSIGN_OR_RETURN(const bool stored, volume_.IsStored(digest));
-    if (stored) return {};
-    ASSIGN_OR_RETURN(const SpaceFacts space, volume_.io_.Space());
-    if (space.available_blocks * space.block_size < kSpareBytes + bytes->size()) {
-      return Status(Code::kNoSpace, "no space left on the disk for a part of a big file");
-    }
-    if (!writer_) {
-      number_ = volume_.next_bulk_++;
-      ASSIGN_OR_RETURN(writer_, journal::CreateBulkPack(volume_.io_, number_, volume_.epoch_));
-    }
-    ASSIGN_OR_RETURN(const journal::Location where, writer_->Append(digest, *bytes));
-    chunks_.emplace(digest, where);
-    const MutexLock lock(volume_.queue_mutex_);
-    volume_.staged_.emplace(digest, where);
-    return {};
-  }
-
-  Status Finish() override {
-    if (!writer_) return {};
-    TRY(writer_->Finish());
-    writer_.reset();
-    volume_.packs_.Invalidate(journal::PackId{number_, true});
-    meta::Batch batch;
-    for (const auto& [digest, where] : chunks_) {
-      batch.Put(meta::LocationKey(digest), meta::EncodeLocation(where));
-    }
-    batch.Put(meta::BulkKey(number_), {});
-    {
-      const MutexLock lock(volume_.commit_mutex_);
-      volume_.NoteHealed(chunks_, batch);
-      volume_.index_->Apply(std::move(batch), volume_.journal_->end());
-    }
-    Unstage();
-    return {};
-  }
-
- private:
-  // Another session may have staged the same chunk: only this one's entries go.
-  void Unstage() {
-    const MutexLock lock(volume_.queue_mutex_);
-    for (const auto& [digest, where] : chunks_) {
-      const auto [first, last] = volume_.staged_.equal_range(digest);
-      for (auto it = first; it != last; ++it) {
-        if (it->second != where) continue;
-        volume_.staged_.erase(it);
-        break;
-      }
-    }
-    chunks_.clear();
-  }
-
-  Volume::Impl& volume_;
-  uint64_t number_ = 0;
-  std::unique_ptr<journal::BulkWriter> writer_;
-  std::unordered_map<Digest, journal::Location> chunks_;
-};
 
 Result<std::unique_ptr<Volume::ChunkSession>> Volume::Impl::StartChunkSession() {
   if (options_.read_only || journal_->failed()) {

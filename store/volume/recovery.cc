@@ -4,12 +4,14 @@
 
 #include "store/base/coding.h"
 #include "store/base/log.h"
+#include "store/journal/clean_stop.h"
 
 namespace memoirfs::volume {
 namespace {
 
 constexpr size_t kFlushBytes = 8U << 20;
 constexpr uint64_t kSmallIndexBytes = 8U << 20;
+constexpr uint64_t kBlockBehindStop = 4096;
 // Everything that recovery applies is durable: a position before that of every append.
 constexpr journal::Lsn kDurable{0, 0};
 
@@ -138,6 +140,12 @@ Result<bool> Recovery::ContinuesCleanly() {
     if (!unused) return false;
   }
   const journal::PackId pack{logs_.front(), false};
+  // While the note of the stop is there, nothing was appended behind the end that it names. A block
+  // more is read all the same: it must hold zeros.
+  ASSIGN_OR_RETURN(const auto stop, journal::ReadCleanStop(v_.io_));
+  const bool noted = stop && stop->end.journal == pack.number;
+  journal::ScanBounds bounds;
+  if (noted) bounds.end = stop->end.offset + kBlockBehindStop;
   ASSIGN_OR_RETURN(const auto file,
                    v_.io_.Open(journal::JournalPath(pack.number), OpenMode::kRead));
   bool clean = false;
@@ -150,8 +158,10 @@ Result<bool> Recovery::ContinuesCleanly() {
         clean = checkpoint && !payload.empty() && payload.front() == 1;
         quiet = quiet && checkpoint;
         return Status();
-      });
+      },
+      bounds);
   if (!scan.ok() || !clean || !quiet || scan->torn_tail || !scan->damage.empty()) return false;
+  if (noted && (scan->good_end > stop->end.offset || scan->last_epoch != stop->epoch)) return false;
   last_epoch_ = scan->last_epoch;
   clean_end_ = scan->good_end;
   return true;
@@ -203,24 +213,9 @@ Status Recovery::StartJournal(bool clean) {
   }
   // Above every number that was used: a location is never taken for another's.
   const uint64_t number = std::max(last_number_, packs_.empty() ? 0 : *packs_.rbegin()) + 1;
-  return CreateJournal(number);
-}
-
-// On a full disk a smaller journal must do: with its reserve, files can be removed.
-Status Recovery::CreateJournal(uint64_t number) {
-  constexpr uint64_t kSmallest = 1U << 20;
-  journal::JournalOptions options = v_.options_.journal;
-  for (;;) {
-    auto journal = journal::Journal::Create(v_.io_, options, number, v_.epoch_);
-    if (journal.ok()) {
-      v_.journal_ = std::move(*journal);
-      return {};
-    }
-    if (journal.code() != Code::kNoSpace || options.file_size / 2 < kSmallest) {
-      return journal.status();
-    }
-    options.file_size /= 2;
-  }
+  ASSIGN_OR_RETURN(v_.journal_,
+                   journal::Journal::Create(v_.io_, v_.options_.journal, number, v_.epoch_));
+  return {};
 }
 
 Status Recovery::FlushWhenFull(bool all) {

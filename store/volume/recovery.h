@@ -41,7 +41,6 @@ class Recovery {
   Status CarryJournals();
   void Report(const journal::JournalFinding& finding);
   Status StartJournal(bool clean);
-  Status CreateJournal(uint64_t number);
 
   // The index.
   Status AdoptPack(journal::PackId pack);

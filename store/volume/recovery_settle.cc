@@ -57,7 +57,7 @@ Status Recovery::DropOrphans() {
   }));
   if (batch.empty()) return {};
   const MutexLock lock(v_.commit_mutex_);
-  v_.index_->Apply(std::move(batch), v_.journal_->end());
+  v_.index_->Apply(std::move(batch), v_.journal_->durable());
   return {};
 }
 

@@ -191,8 +191,11 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status CheckpointLocked() REQUIRES(checkpoint_mutex_);
   Status ReemitIntents();
   Status SealFullJournals() REQUIRES(checkpoint_mutex_);
+  // Whether there is nothing to make durable, to write out or to seal.
+  bool IsSettled() const;
   void CommitterLoop();
-  void WakeCommitterWhenFull();
+  void PreparerLoop();
+  void WakeAfterAppend();
   void KeepSpareSpace() REQUIRES(checkpoint_mutex_);
   Status StopCleanly() EXCLUDES(checkpoint_mutex_);
   // Which index a checkpoint row belongs to: not another store's.
@@ -219,8 +222,11 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
 
   Mutex committer_mutex_{LockRank::kLeaf};
   CondVar committer_wake_;
+  CondVar preparer_wake_;
   bool stopping_ GUARDED_BY(committer_mutex_) = false;
+  bool next_wanted_ GUARDED_BY(committer_mutex_) = false;
   std::thread committer_;
+  std::thread preparer_;  // makes the next journal file ahead of need
   bool opened_ = false;
 };
 

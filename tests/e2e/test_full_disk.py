@@ -100,6 +100,60 @@ class FullDisk(harness.ProductCase):
         (self.memory / "after").write_bytes(b"room again")
         self.check({"after": b"room again"})
 
+    def use_up(self, name):
+        """A file beside the store that takes what room there is; returns its path."""
+        path = self.store.scratch / "disk" / name
+        with open(path, "wb", buffering=0) as file:
+            try:
+                while file.write(bytes(1 << 20)):
+                    pass
+            except OSError as error:
+                self.assertEqual(error.errno, errno.ENOSPC)
+        return path
+
+    def checkpoint(self):
+        """What an unmounting does: everything is written out, as far as there is room."""
+        self.store.umount(self.store.mount("--agent", harness.AGENT))
+
+    def test_room_that_comes_back_is_used_without_a_remount(self):
+        ballast = self.store.scratch / "disk" / "ballast"
+        ballast.write_bytes(bytes(60 << 20))
+        (self.memory / "before").write_bytes(b"saved before")
+        saved = {**self.fill(200_000), "before": b"saved before"}
+        hogs = []
+        for number in range(3):
+            hogs.append(self.use_up(f"hog{number}"))
+            for name in list(saved)[:5]:
+                if name != "before":
+                    os.unlink(self.memory / name)
+                    del saved[name]
+            self.checkpoint()  # gives the spare space back, the first time
+        self.check(saved)
+        for hog in hogs:
+            hog.unlink()
+        big = harness.noise(9 << 20, "big")
+        with self.assertRaises(OSError) as caught:
+            self.save("big", big)
+        self.assertIn(caught.exception.errno, (errno.ENOSPC, errno.EDQUOT))
+        ballast.unlink()
+        pid = self.store.pid()
+        self.save("big", big)
+        for number in range(100):
+            saved[f"after{number}"] = harness.noise(50_000, f"after{number}")
+            self.save(f"after{number}", saved[f"after{number}"])
+        saved["big"] = big
+        os.rename(self.memory / "after0", self.memory / "moved")
+        saved["moved"] = saved.pop("after0")
+        os.unlink(self.memory / "before")
+        del saved["before"]
+        self.check(saved)
+        self.store.command("verify")
+        self.assertEqual(self.store.pid(), pid)
+        self.assertFalse(self.store.status()["read_only"])
+        self.remount()
+        self.check(saved)
+        self.store.command("verify")
+
     def test_statfs_tells_of_the_disk(self):
         facts = os.statvfs(self.memory)
         self.assertLessEqual(facts.f_bavail * facts.f_frsize, DISK)

@@ -81,8 +81,8 @@ TEST_CASE("a bulk pack is never finished after a failure") {
   Store store;
   REQUIRE(store.Append("a").ok());
   SECTION("of a write") {
-    store.io.FailAt(1, ENOSPC, SimCall::kWrite);
-    CHECK(store.Append("b").code() == Code::kNoSpace);
+    store.io.FailAt(1, EIO, SimCall::kWrite);
+    CHECK(store.Append("b").code() == Code::kIo);
   }
   SECTION("of its sync") {
     store.io.FailAt(1, EIO, SimCall::kSync);
@@ -92,11 +92,24 @@ TEST_CASE("a bulk pack is never finished after a failure") {
     store.io.FailAt(1, EIO, SimCall::kSyncDirectory);
     CHECK(store.writer->Finish().code() == Code::kIo);
   }
+  CHECK(store.writer->failed());
   CHECK_FALSE(store.Append("c").ok());
   CHECK_FALSE(store.writer->Finish().ok());
   store.writer.reset();
   CHECK(store.io.List("staging")->empty());
   CHECK(store.io.List("packs")->empty());
+}
+
+TEST_CASE("a bulk pack goes on after a shortage") {
+  Store store;
+  REQUIRE(store.Append("a").ok());
+  store.io.ShortWriteAt(1, ENOSPC);
+  CHECK(store.Append(Bytes(5000, 'b')).code() == Code::kNoSpace);
+  CHECK_FALSE(store.writer->failed());
+  REQUIRE(store.Append("c").ok());
+  REQUIRE(store.writer->Finish().ok());
+  CHECK(VerifyPack(store.io, kBulk).value().empty());
+  CHECK(ReadPackContents(store.io, kBulk, nullptr)->objects.size() == 2);
 }
 
 TEST_CASE("a bulk pack does not take a number that is in use") {

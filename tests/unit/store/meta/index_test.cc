@@ -3,6 +3,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <map>
+#include <random>
 #include <thread>
 
 #include "tests/support/sim_io.h"
@@ -56,6 +57,14 @@ Rows Scan(const Index& index, ByteView prefix = {}, ByteView start = {}) {
 Bytes NumberedKey(int number) {
   Bytes digits = std::to_string(number);
   return "k" + Bytes(6 - digits.size(), '0') + digits;
+}
+
+// Bytes that do not compress, so that tables have their size.
+Bytes Noise(size_t size, int seed) {
+  std::mt19937 random(static_cast<uint32_t>(seed));
+  Bytes bytes(size, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  return bytes;
 }
 
 }  // namespace
@@ -279,6 +288,110 @@ TEST_CASE("after a failed write the index writes no more, and goes on reading") 
   CHECK(Scan(*index) == Rows{{"a", "1"}, {"b", "2"}});
   index->Apply(Puts({{"c", "3"}}), Lsn{1, 300});
   CHECK(Get(*index, "c") == "3");
+}
+
+TEST_CASE("after a full disk the index is written again as soon as there is room") {
+  const auto call = GENERATE(testing::SimCall::kWrite, testing::SimCall::kCreate);
+  const int nth = GENERATE(range(1, 12));
+  INFO("call " << static_cast<int>(call) << " number " << nth);
+  testing::SimIo io;
+  auto index = OpenIndex(io);
+  Rows all{{"a", "1"}};
+  index->Apply(Puts(all), Lsn{1, 1});
+  REQUIRE(index->FlushAndSync(Lsn{1, 1}, "M", "1").ok());
+  io.FailAt(static_cast<uint64_t>(nth), ENOSPC, call, testing::SimFault::kForever);
+  // Enough that LevelDB fills and compacts its memory, so that it fails in its own thread too.
+  Status status;
+  uint64_t at = 1;
+  for (int i = 0; i < 100 && status.ok(); ++i) {
+    const Rows rows{{NumberedKey(i), Noise(300'000, i)}};
+    all.insert(rows.begin(), rows.end());
+    index->Apply(Puts(rows), Lsn{1, ++at});
+    status = index->Flush(Lsn{1, at});
+  }
+  REQUIRE(status.code() == Code::kNoSpace);
+  CHECK(status.ToErrno() == ENOSPC);
+  CHECK(index->FlushAndSync(Lsn{1, at}, "M", "2").code() == Code::kNoSpace);
+  Rows visible = all;
+  visible["M"] = "1";
+  CHECK(Scan(*index) == visible);
+
+  io.ClearFaults();
+  index->Apply(Puts({{"b", "2"}}), Lsn{1, ++at});
+  REQUIRE(index->FlushAndSync(Lsn{1, at}, "M", "3").ToErrno() == 0);
+  CHECK(index->overlay_bytes() == 0);
+  visible["b"] = "2";
+  visible["M"] = "3";
+  CHECK(Scan(*index) == visible);
+  CHECK_FALSE(index->damaged());
+  const auto after = io.AfterPowerCut(static_cast<uint64_t>(nth));
+  CHECK(Scan(*OpenIndex(*after)) == visible);
+}
+
+TEST_CASE("an index without room to be opened anew leaves the disk alone") {
+  testing::SimIo io;
+  auto index = OpenIndex(io);
+  index->Apply(Puts({{"a", "1"}}), Lsn{1, 1});
+  io.FailAt(1, ENOSPC, testing::SimCall::kWrite);
+  REQUIRE(index->Flush(Lsn{1, 1}).code() == Code::kNoSpace);
+  io.SetCapacity(1'000'000);
+  const uint64_t changes = io.calls(testing::SimCall::kChange);
+  CHECK(index->Flush(Lsn{1, 1}).code() == Code::kNoSpace);
+  CHECK(io.calls(testing::SimCall::kChange) == changes);
+  io.SetCapacity(100'000'000);
+  CHECK(index->Flush(Lsn{1, 1}).ok());
+}
+
+TEST_CASE("a scan goes on through an index that is opened anew, and sees each row once") {
+  testing::SimIo io;
+  auto index = OpenIndex(io);
+  Rows all;
+  for (int i = 0; i < 600; ++i) all[NumberedKey(i)] = Bytes(1000, 'x');
+  index->Apply(Puts(all), Lsn{1, 1});
+  REQUIRE(index->FlushAndSync(Lsn{1, 1}, "M", "1").ok());
+  index->Apply(Puts({{NumberedKey(3), "new"}, {NumberedKey(599), "new"}}), Lsn{1, 2});
+  all[NumberedKey(3)] = all[NumberedKey(599)] = "new";
+  io.FailAt(1, ENOSPC, testing::SimCall::kWrite);
+  REQUIRE(index->Flush(Lsn{1, 2}).code() == Code::kNoSpace);
+
+  Rows seen;
+  REQUIRE(index
+              ->Scan("k", "k",
+                     [&](ByteView key, ByteView value) {
+                       CHECK(seen.emplace(key, value).second);
+                       // Twice: the second one must not take files from the first reader.
+                       if (seen.size() == 10) CHECK(index->Flush(Lsn{1, 2}).ok());
+                       if (seen.size() == 20) {
+                         index->Apply(Puts({{"z", "1"}}), Lsn{1, 3});
+                         io.FailAt(1, ENOSPC, testing::SimCall::kWrite);
+                         CHECK(index->Flush(Lsn{1, 3}).code() == Code::kNoSpace);
+                         CHECK(index->Flush(Lsn{1, 3}).code() == Code::kNoSpace);
+                       }
+                       return true;
+                     })
+              .ok());
+  CHECK(seen == all);
+  CHECK(index->Flush(Lsn{1, 3}).ok());
+  CHECK(Get(*index, "z") == "1");
+}
+
+TEST_CASE("a sync that found the disk full is final, and says so") {
+  testing::SimIo io;
+  auto index = OpenIndex(io);
+  io.FailAt(1, ENOSPC, testing::SimCall::kDataSync);
+  CHECK(index->FlushAndSync(Lsn{1, 100}, "M", "row").code() == Code::kNoSpace);
+  CHECK(index->FlushAndSync(Lsn{1, 100}, "M", "row").code() == Code::kNoSpace);
+}
+
+TEST_CASE("a quota that is used up is a lack of space to the callers of the index") {
+  testing::SimIo io;
+  auto index = OpenIndex(io);
+  index->Apply(Puts({{"a", "1"}}), Lsn{1, 1});
+  io.FailAt(1, EDQUOT, testing::SimCall::kWrite);
+  const Status status = index->Flush(Lsn{1, 1});
+  CHECK(status.code() == Code::kNoSpace);
+  CHECK(status.ToErrno() == EDQUOT);
+  CHECK(index->Flush(Lsn{1, 1}).ok());
 }
 
 TEST_CASE("a failed sync of a checkpoint is told, and no later one succeeds") {

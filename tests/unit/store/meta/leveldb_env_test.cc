@@ -164,4 +164,48 @@ TEST_CASE("LevelDB is told that a file is missing in its own terms") {
   CHECK(!env.FileExists("index/CURRENT"));
 }
 
+TEST_CASE("a table that is missing is damage, and not taken for a missing key") {
+  SimIo io;
+  MakeIndexDirectory(io);
+  LevelDbEnv env(io, "index");
+  leveldb::RandomAccessFile* file = nullptr;
+  CHECK(env.NewRandomAccessFile("index/000005.ldb", &file).IsCorruption());
+  CHECK(file == nullptr);
+}
+
+TEST_CASE("an environment that is retired changes nothing more") {
+  SimIo io;
+  MakeIndexDirectory(io);
+  LevelDbEnv env(io, "index");
+  auto log = MakeFile(env, "index/000003.log");
+  env.Retire();
+  const uint64_t changes = io.calls(SimCall::kChange);
+  REQUIRE(log->Append("row").ok());
+  CHECK(!log->Flush().ok());
+  log.reset();
+  leveldb::WritableFile* file = nullptr;
+  CHECK(!env.NewWritableFile("index/000004.ldb", &file).ok());
+  CHECK(!env.RemoveFile("index/000003.log").ok());
+  CHECK(!env.RenameFile("index/000003.log", "index/000005.log").ok());
+  CHECK(io.calls(SimCall::kChange) == changes);
+}
+
+TEST_CASE("files of an earlier instance stay while it is read, and no longer") {
+  SimIo io;
+  MakeIndexDirectory(io);
+  LevelDbEnv earlier(io, "index");
+  MakeFile(earlier, "index/000004.ldb");
+  LevelDbEnv env(io, "index");
+  auto reader = std::make_shared<int>(0);
+  REQUIRE(env.KeepFilesFor(reader).ok());
+  MakeFile(env, "index/000006.ldb");
+  CHECK(env.RemoveFile("index/000004.ldb").ok());
+  CHECK(env.RemoveFile("index/000006.ldb").ok());
+  CHECK(env.FileExists("index/000004.ldb"));
+  CHECK(!env.FileExists("index/000006.ldb"));
+  reader.reset();
+  CHECK(env.RemoveFile("index/000004.ldb").ok());
+  CHECK(!env.FileExists("index/000004.ldb"));
+}
+
 }  // namespace memoirfs::meta

@@ -185,9 +185,10 @@ void Read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_i
 void Write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t offset,
            fuse_file_info* info) {
   Serve(request, Op::kWrite, [&](Reply& reply) -> Status {
-    ASSIGN_OR_RETURN(const size_t written,
-                     reply.view().Write(HandleOf(info), static_cast<uint64_t>(offset),
-                                        ByteView(data, size), false, reply.caller()));
+    ASSIGN_OR_RETURN(
+        const size_t written,
+        reply.view().Write(HandleOf(info), static_cast<uint64_t>(offset), ByteView(data, size),
+                           info->writepage != 0, reply.caller()));
     return reply.Written(written);
   });
 }

@@ -93,7 +93,7 @@ Status LiveInode::Allocate(int mode, uint64_t offset, uint64_t size, bool kill_p
   TRY(Load());
   const bool extends = !keeps_size && offset + size > buffer_->size();
   // Space is never reserved: what a store holds is deduplicated, and written elsewhere each time.
-  if (!extends && !punches && !zeros) return {};
+  // The times change all the same.
   TRY(BeginChange());
   if (punches || zeros) TRY(buffer_->Zero(offset, size));
   if (extends) TRY(buffer_->Resize(offset + size));

@@ -14,7 +14,12 @@ uint32_t WithoutPrivileges(uint32_t mode) {
   return mode;
 }
 
-bool IsTruncation(const AttributeChange& change) { return change.size.has_value(); }
+// Nothing is asked for but the size.
+bool IsOnlyTruncation(const AttributeChange& change) {
+  return change.size && !change.mode && !change.uid && !change.gid && !change.atime &&
+         !change.atime_now && !change.mtime && !change.mtime_now && !change.ctime &&
+         !change.kill_privileges;
+}
 
 Attributes Changed(const AttributeChange& change, Attributes attributes, Nanos now) {
   const bool new_owner = change.uid || change.gid;
@@ -26,7 +31,7 @@ Attributes Changed(const AttributeChange& change, Attributes attributes, Nanos n
   if (change.mode) attributes.mode = (attributes.mode & S_IFMT) | (*change.mode & 07777);
   if (change.atime_now) attributes.atime = now;
   if (change.atime) attributes.atime = *change.atime;
-  if (change.mtime_now || IsTruncation(change)) attributes.mtime = now;
+  if (change.mtime_now || change.size) attributes.mtime = now;
   if (change.mtime) attributes.mtime = *change.mtime;
   attributes.ctime = change.ctime.value_or(now);
   return attributes;
@@ -91,8 +96,10 @@ Status LiveInode::ApplyAttributes(const AttributeChange& change, const ChangeBy&
   TRY(Load());
   TRY(BeginChange());
   TRY(CheckSize(change, attributes_));
-  const Attributes next = Changed(change, attributes_, volume_.clock().Now());
   const bool through_handle = by.marks != nullptr;
+  // truncate(2), other than ftruncate(2), leaves the times alone where the size is the same.
+  if (!through_handle && IsOnlyTruncation(change) && *change.size == buffer_->size()) return {};
+  const Attributes next = Changed(change, attributes_, volume_.clock().Now());
   if (!change.size && !pending_ && !unlinked_) {
     return volume_.SetAttributes(key_.stream, key_.ino, next, by.actor).status();
   }

@@ -39,9 +39,9 @@ struct Node {
   NodeId id;
   Attributes attributes;
   uint32_t nlink = 0;
-  uint64_t size = 0;     // bytes
-  uint64_t blocks = 0;   // of 512 bytes
-  bool cacheable = true; // false: virtual; the kernel asks again each time
+  uint64_t size = 0;      // bytes
+  uint64_t blocks = 0;    // of 512 bytes
+  bool cacheable = true;  // false: virtual; the kernel asks again each time
 };
 
 struct AttributeChange {
@@ -75,15 +75,15 @@ class KernelNotifier {
  public:
   virtual ~KernelNotifier() = default;
   virtual void EntryChanged(NodeId parent, const std::string& name) = 0;  // then the directory too
-  virtual void ContentChanged(NodeId node) = 0;                            // pages and attributes
+  virtual void ContentChanged(NodeId node) = 0;                           // pages and attributes
   virtual void AttributesChanged(NodeId node) = 0;
 };
 
 struct VfsOptions {
-  uint64_t dirty_budget = 256ULL << 20;         // bytes not committed, over all files
-  Nanos autosave_idle = 5'000'000'000;          // commit what is dirty and untouched for so long
-  Nanos autosave_age = 30'000'000'000;          // and what is dirty for so long
-  bool background = true;                       // the janitor's thread
+  uint64_t dirty_budget = 256ULL << 20;  // bytes not committed, over all files
+  Nanos autosave_idle = 5'000'000'000;   // commit what is dirty and untouched for so long
+  Nanos autosave_age = 30'000'000'000;   // and what is dirty for so long
+  bool background = true;                // the janitor's thread
 };
 
 struct ViewOptions {
@@ -125,9 +125,10 @@ class View {
                                  int open_flags, const Caller& caller) = 0;
   virtual Result<Opened> Open(NodeId node, int open_flags, const Caller& caller) = 0;
   virtual Result<Bytes> Read(HandleId handle, uint64_t offset, size_t size) = 0;
-  // With O_APPEND in `open_flags` of the handle the offset is the file's end, whatever is given.
-  virtual Result<size_t> Write(HandleId handle, uint64_t offset, ByteView data,
-                               bool kill_privileges, const Caller& caller) = 0;
+  // With O_APPEND in `open_flags` of the handle the offset is the file's end, whatever is given;
+  // but for `writeback`: what was changed through a mapping has its place.
+  virtual Result<size_t> Write(HandleId handle, uint64_t offset, ByteView data, bool writeback,
+                               const Caller& caller) = 0;
   virtual Status Flush(HandleId handle) = 0;
   virtual Status Release(HandleId handle) = 0;
   virtual Status Fsync(HandleId handle) = 0;

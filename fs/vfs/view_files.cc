@@ -126,13 +126,12 @@ Result<Bytes> ViewImpl::Read(HandleId handle, uint64_t offset, size_t size) {
   return offset < file->rendered.size() ? file->rendered.substr(offset, size) : Bytes();
 }
 
-Result<size_t> ViewImpl::Write(HandleId handle, uint64_t offset, ByteView data,
-                               bool kill_privileges, const Caller& caller) {
+Result<size_t> ViewImpl::Write(HandleId handle, uint64_t offset, ByteView data, bool writeback,
+                               const Caller& caller) {
   ASSIGN_OR_RETURN(const std::shared_ptr<OpenFile> file, FileForChange(handle));
   WriteRequest request;
   request.offset = offset;
-  request.append = (file->flags & O_APPEND) != 0;
-  request.kill_privileges = kill_privileges;
+  request.append = (file->flags & O_APPEND) != 0 && !writeback;
   request.data = data;
   TRY(WriteTo(*file, request, caller));
   return data.size();

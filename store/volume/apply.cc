@@ -72,6 +72,14 @@ InodeRow* TreeEditor::NewRow(InodeId ino) {
   return &rows_.insert_or_assign(ino, row).first->second;
 }
 
+// A created file is recorded later than it was made: what changed the directory since then, its
+// times included, stays. The ctime tells, as nobody can set that one.
+void TouchDirectory(InodeRow* dir, Nanos time) {
+  if (time <= dir->attributes.ctime) return;
+  dir->attributes.mtime = time;
+  dir->attributes.ctime = time;
+}
+
 Status TreeEditor::AddEntry(InodeId parent, const std::string& name, InodeId ino, Cookie cookie,
                             Nanos time) {
   ASSIGN_OR_RETURN(InodeRow* const dir, Row(parent));
@@ -86,8 +94,7 @@ Status TreeEditor::AddEntry(InodeId parent, const std::string& name, InodeId ino
   row->parent = parent;
   row->name = name;
   if (row->attributes.IsDirectory()) ++dir->nlink;
-  dir->attributes.mtime = std::max(dir->attributes.mtime, time);
-  dir->attributes.ctime = std::max(dir->attributes.ctime, time);
+  TouchDirectory(dir, time);
   return {};
 }
 
@@ -99,8 +106,7 @@ Status TreeEditor::RemoveEntry(InodeId parent, const std::string& name, InodeId 
   AddHistory(parent, name, InodeId());
   ASSIGN_OR_RETURN(InodeRow* const dir, Row(parent));
   if (entry->type == S_IFDIR) --dir->nlink;
-  dir->attributes.mtime = std::max(dir->attributes.mtime, time);
-  dir->attributes.ctime = std::max(dir->attributes.ctime, time);
+  TouchDirectory(dir, time);
   return {};
 }
 

@@ -200,6 +200,18 @@ Status Volume::Impl::CancelCreate(Stream& stream, const Intent& create) {
   index_->DropPending(PendingKeys(create.stream, PutOfCreate(create)));
   stream.truncations.erase(create.ino);
   stream.creates.erase(create.ino);
+  return ShowRemoval(create.stream, create.parent);
+}
+
+// The times of a directory that lost an entry which no record knows. They are seen until the store
+// is closed: the next record that changes the directory brings times of its own.
+Status Volume::Impl::ShowRemoval(StreamId stream, InodeId directory) {
+  ASSIGN_OR_RETURN(auto row, tables_->Inode(stream, directory));
+  if (!row) return {};
+  row->attributes.mtime = row->attributes.ctime = clock_.Now();
+  meta::Batch batch;
+  batch.Put(meta::InodeKey(stream, directory), row->Encode());
+  index_->ApplyPending(batch);
   return {};
 }
 
@@ -219,6 +231,7 @@ Result<Inode> Volume::Impl::Remove(Op op, StreamId stream_id, InodeId parent,
   if (const auto create = stream->creates.find(entry.ino); create != stream->creates.end()) {
     TRY(CancelCreate(*stream, Intent(create->second)));
     inode.nlink = 0;
+    inode.attributes.ctime = clock_.Now();
     return inode;
   }
   Commit commit;

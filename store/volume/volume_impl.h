@@ -159,6 +159,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status ShowCreate(const Intent& create);
   Status SettleReplaced(Stream& stream, InodeId ino, RenameMode mode) REQUIRES(stream.mutex);
   Status CancelCreate(Stream& stream, const Intent& create) REQUIRES(stream.mutex);
+  Status ShowRemoval(StreamId stream, InodeId directory);
 
   // --- agents.cc ---
   Stream* AddStream(StreamId id, const meta::StreamRow& row);

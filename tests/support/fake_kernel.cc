@@ -162,11 +162,12 @@ FakeKernel::Answer FakeKernel::Read(uint64_t node, uint64_t handle, uint64_t off
 }
 
 FakeKernel::Answer FakeKernel::Write(uint64_t node, uint64_t handle, uint64_t offset,
-                                     std::string_view data) {
+                                     std::string_view data, uint32_t write_flags) {
   fuse_write_in in{};
   in.fh = handle;
   in.offset = offset;
   in.size = static_cast<uint32_t>(data.size());
+  in.write_flags = write_flags;
   return Ask(FUSE_WRITE, node, Joined(Raw(in), data));
 }
 

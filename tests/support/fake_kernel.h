@@ -90,7 +90,8 @@ class FakeKernel {
   Answer Create(uint64_t parent, std::string_view name, int flags, uint32_t mode);
   Answer Open(uint64_t node, int flags);
   Answer Read(uint64_t node, uint64_t handle, uint64_t offset, uint32_t size);
-  Answer Write(uint64_t node, uint64_t handle, uint64_t offset, std::string_view data);
+  Answer Write(uint64_t node, uint64_t handle, uint64_t offset, std::string_view data,
+               uint32_t write_flags = 0);
   Answer Flush(uint64_t node, uint64_t handle);
   Answer Release(uint64_t node, uint64_t handle);
   Answer Rename(uint64_t parent, std::string_view name, uint64_t new_parent,

@@ -348,12 +348,12 @@ Result<Bytes> MemoryView::Read(HandleId handle, uint64_t offset, size_t size) {
   return content.substr(offset, size);
 }
 
-Result<size_t> MemoryView::Write(HandleId handle, uint64_t offset, ByteView data, bool,
+Result<size_t> MemoryView::Write(HandleId handle, uint64_t offset, ByteView data, bool writeback,
                                  const Caller&) {
   WriterLock lock(mutex_);
   ASSIGN_OR_RETURN(const Handle open, FindHandle(handle));
   Bytes& content = open.inode->content;
-  if (open.flags & O_APPEND) offset = content.size();
+  if ((open.flags & O_APPEND) != 0 && !writeback) offset = content.size();
   if (offset > kLargestFile || data.size() > kLargestFile - offset) {
     return Status(Code::kTooLarge, "too large");
   }

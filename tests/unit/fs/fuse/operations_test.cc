@@ -113,6 +113,14 @@ TEST_CASE("a handle opened for appending writes at the end, whatever the offset 
   CHECK(fixture.kernel.Read(node, handle, 0, 100).body == "one\ntwo\n");
 }
 
+TEST_CASE("pages of a mapping are written where they belong, also for an appending handle") {
+  Fixture<> fixture;
+  const uint64_t node = fixture.MakeFile("log", "one\n");
+  const uint64_t handle = OpenedOf(fixture.kernel.Open(node, O_RDWR | O_APPEND)).fh;
+  CHECK(fixture.kernel.Write(node, handle, 0, "ONE\n", FUSE_WRITE_CACHE).error == 0);
+  CHECK(fixture.kernel.Read(node, handle, 0, 100).body == "ONE\n");
+}
+
 TEST_CASE("attributes are set as asked") {
   Fixture<> fixture;
   const uint64_t node = fixture.MakeFile("f", "content");

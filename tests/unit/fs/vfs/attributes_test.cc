@@ -85,15 +85,31 @@ TEST_CASE("A new owner takes S_ISUID away, and S_ISGID where the group may run t
   CHECK(ModeOf(Change(f, dir.id, chown, kRootUser)) == 02755);
 }
 
-TEST_CASE("A write takes the privileges of a file away when the kernel says so") {
+TEST_CASE("Truncate to the size that a file has leaves its times, ftruncate changes them") {
   VfsFixture f;
   const NodeId node = f.Put("f", "x");
-  Change(f, node, Mode(06755));
+  const Nanos before = f.clock().Now();
+  f.clock().Advance(kSecond);
+  AttributeChange same_size;
+  same_size.size = 1;
+  const Node truncated = Change(f, node, same_size);
+  CHECK(truncated.attributes.mtime == before);
+  CHECK(truncated.attributes.ctime == before);
   const Opened opened = Must(f.view().Open(node, O_RDWR, kUser));
-  f.Write(opened.handle, 0, "y");
-  CHECK(ModeOf(Must(f.view().GetAttributes(node))) == 06755);
-  Must(f.view().Write(opened.handle, 0, "z", true, kUser));
-  CHECK(ModeOf(Must(f.view().GetAttributes(node))) == 0755);
+  const Node through_handle = Must(f.view().SetAttributes(node, same_size, opened.handle, kUser));
+  CHECK(through_handle.attributes.mtime == f.clock().Now());
+  CHECK(through_handle.attributes.ctime == f.clock().Now());
+}
+
+TEST_CASE("Fallocate changes the times, whether it changes the content or not") {
+  VfsFixture f;
+  const NodeId node = f.Put("f", "x");
+  f.clock().Advance(kSecond);
+  const Opened opened = Must(f.view().Open(node, O_RDWR, kUser));
+  Must(f.view().Allocate(opened.handle, FALLOC_FL_KEEP_SIZE, 0, 100, kUser));
+  const Attributes attributes = Must(f.view().GetAttributes(node)).attributes;
+  CHECK(attributes.mtime == f.clock().Now());
+  CHECK(attributes.ctime == f.clock().Now());
 }
 
 TEST_CASE("A truncation by path is a record at once; one by handle waits for its commit") {

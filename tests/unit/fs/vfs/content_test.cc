@@ -40,6 +40,15 @@ TEST_CASE("Offsets of O_APPEND are chosen at the end, whatever the caller says")
   CHECK(f.ContentsOf("log") == "one two");
 }
 
+TEST_CASE("What was changed through a mapping of a file opened for appending goes to its place") {
+  VfsFixture f;
+  const View::Created created = f.Create("log", O_RDWR | O_APPEND);
+  f.Write(created.opened.handle, 0, "one two");
+  Must(f.view().Write(created.opened.handle, 0, "ONE two", true, kUser));
+  f.Close(created.opened.handle);
+  CHECK(f.ContentsOf("log") == "ONE two");
+}
+
 TEST_CASE("Big files are read as they were written, before and after they are committed") {
   const uint64_t size = GENERATE(uint64_t{3} << 20, (uint64_t{20} << 20) + 12'345);
   VfsFixture f;

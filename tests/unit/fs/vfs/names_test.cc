@@ -104,6 +104,40 @@ TEST_CASE("An exchange commits both files first, and a rename over a new file re
   CHECK(Must(f.view().Read(c.opened.handle, 0, 10)) == "C");
 }
 
+TEST_CASE("A directory's times are those of its last change, not of a commit that follows") {
+  VfsFixture f;
+  const auto times = [&] { return Must(f.view().GetAttributes(f.memory())).attributes; };
+  const View::Created created = f.Create("f");
+  f.clock().Advance(kSecond);
+  AttributeChange past;
+  past.mtime = 5;
+  Must(f.view().SetAttributes(f.memory(), past, std::nullopt, kUser));
+  f.clock().Advance(kSecond);
+  f.Close(created.opened.handle);
+  CHECK(times().mtime == 5);
+  CHECK(times().ctime == f.clock().Now() - kSecond);
+
+  AttributeChange future;
+  future.mtime = f.clock().Now() + 1000 * kSecond;
+  Must(f.view().SetAttributes(f.memory(), future, std::nullopt, kUser));
+  f.clock().Advance(kSecond);
+  Must(f.view().MakeDirectory(f.memory(), "d", 0755, kUser));
+  CHECK(times().mtime == f.clock().Now());
+  f.Restart();
+  CHECK(times().mtime == f.clock().Now());
+}
+
+TEST_CASE("Removing a file that was never committed changes its times and its directory's") {
+  VfsFixture f;
+  const View::Created created = f.Create("f");
+  f.clock().Advance(kSecond);
+  Must(f.view().Unlink(f.memory(), "f", kUser));
+  const Attributes directory = Must(f.view().GetAttributes(f.memory())).attributes;
+  CHECK(directory.mtime == f.clock().Now());
+  CHECK(directory.ctime == f.clock().Now());
+  CHECK(Must(f.view().GetAttributes(created.node.id)).attributes.ctime == f.clock().Now());
+}
+
 TEST_CASE("Directories are removed when they are empty, files by unlink") {
   VfsFixture f;
   const Node dir = Must(f.view().MakeDirectory(f.memory(), "d", 0755, kUser));

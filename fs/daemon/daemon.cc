@@ -196,6 +196,6 @@ ServingFacts Daemon::Facts() const {
 
 Status Daemon::CommitDirty() { return vfs_->CommitAll(); }
 
-void Daemon::AgentsChanged() { vfs_->AgentsChanged(); }
+void Daemon::AgentChanged(const std::string& name) { vfs_->AgentChanged(name); }
 
 }  // namespace memoirfs::daemon

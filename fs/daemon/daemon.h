@@ -42,7 +42,7 @@ class Daemon final : public ServingHooks {
 
   ServingFacts Facts() const override;
   Status CommitDirty() override;
-  void AgentsChanged() override;
+  void AgentChanged(const std::string& name) override;
   bool Ending() const override { return stop_; }
 
  private:

@@ -234,7 +234,7 @@ Result<std::string> StoreService::AddAgent(const Request& request, const Peer& p
     return Status(Code::kExists, "agent '" + name + "' exists already");
   }
   TRY(added);
-  hooks_.AgentsChanged();
+  hooks_.AgentChanged(name);
   TRY(store_.UpdateAnchors());
   return AgentToJson(added.value());
 }
@@ -269,7 +269,7 @@ Result<std::string> StoreService::RemoveAgent(const Request& request) {
   }
   TRY(hooks_.CommitDirty());
   TRY(store_.volume().RemoveAgent(name, request.purge));
-  hooks_.AgentsChanged();
+  hooks_.AgentChanged(name);
   TRY(store_.UpdateAnchors());
   return Dump(Json{{"agent", name}, {"history", request.purge ? "deleted" : "kept"}});
 }

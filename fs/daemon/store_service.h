@@ -35,7 +35,8 @@ class ServingHooks {
   virtual ~ServingHooks() = default;
   virtual ServingFacts Facts() const { return {}; }
   virtual Status CommitDirty() { return {}; }
-  virtual void AgentsChanged() {}
+  // An agent of this name came or went.
+  virtual void AgentChanged(const std::string& /*name*/) {}
   // Long work is to end soon.
   virtual bool Ending() const { return false; }
 };

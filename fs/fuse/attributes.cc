@@ -4,7 +4,6 @@ namespace memoirfs::fuse {
 namespace {
 
 constexpr double kDay = 86'400;
-constexpr int kStreamShift = 40;
 constexpr Nanos kSecond = 1'000'000'000;
 
 // Times before 1970 keep 0 <= tv_nsec, so the second is rounded down.
@@ -49,14 +48,12 @@ struct stat StatOf(const vfs::Node& node) {
 
 double CacheSeconds(const vfs::Node& node) { return node.cacheable ? kDay : 0; }
 
-bool CachesMissingNames(vfs::NodeId directory) { return directory.value >> kStreamShift != 0; }
-
 fuse_entry_param EntryOf(const vfs::Node& node) {
   fuse_entry_param entry{};
   entry.ino = node.id.value;
   entry.attr = StatOf(node);
   entry.attr_timeout = CacheSeconds(node);
-  entry.entry_timeout = CacheSeconds(node);
+  entry.entry_timeout = kDay;
   return entry;
 }
 

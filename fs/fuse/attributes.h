@@ -14,14 +14,11 @@ inline constexpr uint32_t kPreferredIoSize = 128 * 1024;
 
 struct stat StatOf(const vfs::Node& node);
 
-// For how many seconds the kernel may use names and attributes of this node without asking. A day
-// for what changes only through this mount or with a notification; 0 for virtual nodes.
+// For how many seconds the kernel may use the attributes of this node without asking. A day for
+// what changes only through this mount or with a notification; 0 where the view says so.
 double CacheSeconds(const vfs::Node& node);
 
-// Whether the kernel may remember that a name does not exist in this directory: in directories of
-// a stream, where a name that appears is announced. Virtual directories have stream 0.
-bool CachesMissingNames(vfs::NodeId directory);
-
+// A name, to be remembered for a day: every change of a name is announced.
 fuse_entry_param EntryOf(const vfs::Node& node);
 
 // The answer "there is no such name", to be remembered.

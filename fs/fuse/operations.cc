@@ -51,9 +51,7 @@ void Init(void* userdata, fuse_conn_info* connection) {
 void Lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Serve(request, Op::kLookup, [&](Reply& reply) -> Status {
     const Result<Node> found = reply.view().Lookup(NodeId(parent), name);
-    if (found.code() == Code::kNotFound && CachesMissingNames(NodeId(parent))) {
-      return reply.NoEntry();
-    }
+    if (found.code() == Code::kNotFound) return reply.NoEntry();
     TRY(found);
     return reply.Entry(*found);
   });

@@ -32,8 +32,12 @@ bool IsShared(const NodeParts& parent, std::string_view name) {
 
 Attributes VirtualAttributes(VirtualKind kind, const Attributes& memory) {
   Attributes attributes = memory;
-  attributes.mode =
-      IsVirtualDirectory(kind) ? S_IFDIR | (memory.mode & 0555) : S_IFREG | (memory.mode & 0444);
+  if (!IsVirtualDirectory(kind)) {
+    attributes.mode = S_IFREG | (memory.mode & 0444);
+    return attributes;
+  }
+  attributes.mode = S_IFDIR | (memory.mode & 0555);
+  attributes.atime = attributes.mtime = attributes.ctime = memory.btime;
   return attributes;
 }
 

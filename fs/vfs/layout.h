@@ -28,8 +28,9 @@ bool IsVirtualDirectory(VirtualKind kind);
 // True for the entry "shared" of a stream's root directory, which is virtual.
 bool IsShared(const NodeParts& parent, std::string_view name);
 
-// Owner, times and read permissions are those of the agent's memory/, so that who may not read the
-// one may not read the other; nothing is writable.
+// Owner and read permissions are those of the agent's memory/, so that who may not read the one may
+// not read the other; nothing is writable. A virtual directory never changes, so its times are
+// those of the memory's creation, and work in the memory leaves its attributes cached.
 Attributes VirtualAttributes(VirtualKind kind, const Attributes& memory);
 
 }  // namespace memoirfs::vfs

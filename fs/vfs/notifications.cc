@@ -5,6 +5,7 @@
 #include <deque>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "store/base/log.h"
 
@@ -37,6 +38,7 @@ class Notifications::Queue {
       if (!dropped) {
         waiting_.insert(event);
         events_.push_back(event);
+        ++pushed_;
         StartThread();
       }
     }
@@ -45,12 +47,22 @@ class Notifications::Queue {
           "a mount's kernel does not take notifications: it may show old names");
       return;
     }
-    changed_.NotifyOne();
+    changed_.NotifyAll();
   }
 
   bool Idle() EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return events_.empty() && !telling_;
+  }
+
+  void WaitUntilTold(std::chrono::steady_clock::time_point deadline) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const uint64_t last = pushed_;
+    while (told_ < last && !stopped_) {
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left <= left.zero()) return;
+      changed_.WaitFor(mutex_, left);
+    }
   }
 
   void Stop() EXCLUDES(mutex_) {
@@ -78,7 +90,10 @@ class Notifications::Queue {
 
   std::optional<Event> Next() EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    telling_ = false;
+    if (std::exchange(telling_, false)) {
+      ++told_;
+      changed_.NotifyAll();
+    }
     while (events_.empty() && !stopped_) changed_.Wait(mutex_);
     if (stopped_) return std::nullopt;
     Event event = std::move(events_.front());
@@ -106,6 +121,8 @@ class Notifications::Queue {
   CondVar changed_;
   std::deque<Event> events_ GUARDED_BY(mutex_);
   std::set<Event> waiting_ GUARDED_BY(mutex_);
+  uint64_t pushed_ GUARDED_BY(mutex_) = 0;
+  uint64_t told_ GUARDED_BY(mutex_) = 0;
   bool telling_ GUARDED_BY(mutex_) = false;
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::thread thread_ GUARDED_BY(mutex_);
@@ -144,6 +161,16 @@ void Notifications::Post(ViewId origin, std::optional<StreamId> stream, const Ev
     }
   }
   for (const auto& queue : told) queue->Push(event);
+}
+
+void Notifications::WaitUntilTold(std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  std::vector<std::shared_ptr<Queue>> queues;
+  {
+    MutexLock lock(mutex_);
+    queues = queues_;
+  }
+  for (const auto& queue : queues) queue->WaitUntilTold(deadline);
 }
 
 bool Notifications::Idle(ViewId view) {

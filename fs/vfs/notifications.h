@@ -11,6 +11,7 @@
 //
 // Thread-safe. Never call it with a lock held.
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@ class Notifications {
 
   // To all views but `origin` that show `stream` (nullopt: to those that show all agents).
   void Post(ViewId origin, std::optional<StreamId> stream, const Event& event);
+  // Returns when what was posted until now is told, or after `patience`.
+  void WaitUntilTold(std::chrono::milliseconds patience);
   // Nothing waits for `view`: what its kernel has cached is what there is.
   bool Idle(ViewId view);
 

@@ -1,9 +1,16 @@
 #include "fs/vfs/vfs.h"
 
+#include <chrono>
+
 #include "fs/vfs/core.h"
 #include "fs/vfs/view_impl.h"
 
 namespace memoirfs::vfs {
+namespace {
+
+constexpr std::chrono::seconds kPatience(5);
+
+}  // namespace
 
 Vfs::Vfs(volume::Volume& volume, VfsOptions options)
     : core_(std::make_shared<Core>(volume, options)) {}
@@ -32,11 +39,10 @@ uint64_t Vfs::dirty_bytes() const { return core_->budget().used(); }
 
 uint64_t Vfs::open_files() const { return core_->open_files().load(); }
 
-void Vfs::AgentsChanged() {
-  for (const volume::AgentFacts& agent : core_->volume().ListAgents()) {
-    core_->notifications().Post(ViewId{}, std::nullopt,
-                                Event{Event::Kind::kEntry, kRootNode, agent.name});
-  }
+void Vfs::AgentChanged(const std::string& name) {
+  Notifications& notifications = core_->notifications();
+  notifications.Post(ViewId{}, std::nullopt, Event{Event::Kind::kEntry, kRootNode, name});
+  notifications.WaitUntilTold(kPatience);
 }
 
 }  // namespace memoirfs::vfs

@@ -41,7 +41,7 @@ struct Node {
   uint32_t nlink = 0;
   uint64_t size = 0;      // bytes
   uint64_t blocks = 0;    // of 512 bytes
-  bool cacheable = true;  // false: virtual; the kernel asks again each time
+  bool cacheable = true;  // false: the attributes change unannounced; ask each time
 };
 
 struct AttributeChange {
@@ -69,8 +69,9 @@ struct FileSystemFacts {
 };
 
 // Told of changes that came through another mount or from outside, so that the kernel of this
-// mount forgets what it cached. Called on a thread of its own, with no lock held. Implementations
-// must tolerate nodes that the kernel does not know.
+// mount forgets what it cached. Called on a thread of its own, with no lock held; AttributesChanged
+// also on the thread of a request. Implementations must tolerate nodes that the kernel does not
+// know.
 class KernelNotifier {
  public:
   virtual ~KernelNotifier() = default;
@@ -175,8 +176,10 @@ class Vfs {
 
   uint64_t dirty_bytes() const;
   uint64_t open_files() const;
-  // The set of agents changed: mounts of all agents list anew.
-  void AgentsChanged();
+  // An agent of this name came or went: mounts of all agents look anew. Returns when their kernels
+  // were told, or after a few seconds where one does not take it. Not for a thread that serves
+  // requests: a kernel may wait for one before it takes this.
+  void AgentChanged(const std::string& name);
 
   class Core;
 

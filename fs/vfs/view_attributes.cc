@@ -68,6 +68,9 @@ Result<Node> ViewImpl::SetAttributes(NodeId node, const AttributeChange& change,
   } else {
     NotifyAttributes(parts);
   }
+  if (parts.ino == kRootInode && (change.mode || change.uid || change.gid)) {
+    NotifyLayout(parts.stream);
+  }
   return NodeFor(parts);
 }
 

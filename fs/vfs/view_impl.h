@@ -127,11 +127,14 @@ class ViewImpl : public View {
   void NotifyEntry(const NodeParts& parent, const std::string& name);
   void NotifyContent(const NodeParts& node);
   void NotifyAttributes(const NodeParts& node);
+  // The virtual nodes of an agent changed with its memory/: this kernel is told too, at once.
+  void NotifyLayout(StreamId stream);
 
   const std::shared_ptr<Vfs::Core> core_;
   volume::Volume& volume_;
   const std::optional<StreamId> only_;  // a mount of one agent
   const bool read_only_;
+  KernelNotifier* const notifier_;  // may be null
   const Nanos opened_at_;
   const ViewId id_;
   HandleTable handles_;

@@ -28,6 +28,7 @@ ViewImpl::ViewImpl(std::shared_ptr<Vfs::Core> core, std::optional<StreamId> only
       volume_(core_->volume()),
       only_(only),
       read_only_(read_only),
+      notifier_(notifier),
       opened_at_(volume_.clock().Now()),
       id_(core_->notifications().Add(only, notifier)) {}
 
@@ -92,7 +93,7 @@ Result<Node> ViewImpl::VirtualNodeFor(const NodeParts& parts) {
   ASSIGN_OR_RETURN(const Attributes memory, MemoryAttributes(parts.stream));
   Node node;
   node.id = IdOf(parts);
-  node.cacheable = false;
+  node.cacheable = IsVirtualDirectory(*parts.kind);
   node.attributes = VirtualAttributes(*parts.kind, memory);
   node.nlink = 1;
   if (parts.kind == VirtualKind::kStatus) {
@@ -188,6 +189,16 @@ void ViewImpl::NotifyContent(const NodeParts& node) {
 
 void ViewImpl::NotifyAttributes(const NodeParts& node) {
   core_->notifications().Post(id_, node.stream, Event{Event::Kind::kAttributes, NodeOf(node), {}});
+}
+
+// The agent's directory is the root of the mounts that show this agent alone.
+void ViewImpl::NotifyLayout(StreamId stream) {
+  for (const NodeId node :
+       {kRootNode, VirtualNode(stream, VirtualKind::kAgent),
+        VirtualNode(stream, VirtualKind::kMemoir), VirtualNode(stream, VirtualKind::kShared)}) {
+    core_->notifications().Post(id_, stream, Event{Event::Kind::kAttributes, node, {}});
+    if (notifier_ != nullptr) notifier_->AttributesChanged(node);
+  }
 }
 
 }  // namespace memoirfs::vfs

@@ -27,7 +27,11 @@ TEST_CASE("Virtual directories have the owner of the memory and nobody may write
   const uint32_t memory = Must(f.view().GetAttributes(f.memory())).attributes.mode;
   CHECK(ada.attributes.mode == (S_IFDIR | (memory & 0555)));
   CHECK(ada.attributes.uid == kUser.uid);
-  CHECK_FALSE(ada.cacheable);
+  CHECK(ada.cacheable);
+  // Work in the memory changes nothing of them, as nothing announces it.
+  f.clock().Advance(kSecond);
+  f.Put("f", "x");
+  CHECK(Must(f.view().GetAttributes(ada.id)).attributes == ada.attributes);
   CHECK(f.view().MakeDirectory(ada.id, "x", 0755, kUser).code() == Code::kReadOnly);
   CHECK(
       f.view().Rename(ada.id, "memory", ada.id, "x", volume::RenameMode::kReplace, kUser).code() ==

@@ -66,12 +66,39 @@ TEST_CASE("A view of one agent is not told of another's changes") {
         "entry " + std::to_string(RealNode(bob, kRootInode).value) + " d");
 }
 
-TEST_CASE("Mounts of all agents are told that the set of agents changed") {
+TEST_CASE("Mounts of all agents are told of an agent before the call returns, and no others") {
   VfsFixture f;
   Recorder recorder;
+  Recorder of_one;
   const auto watching = f.OpenView({}, &recorder);
-  f.vfs().AgentsChanged();
-  CHECK(recorder.WaitFor(1).at(0) == "entry 1 ada");
+  const auto one = f.OpenView({"ada", false}, &of_one);
+  f.vfs().AgentChanged("bob");
+  CHECK(recorder.WaitFor(0) == Lines{"entry 1 bob"});
+  CHECK(of_one.WaitFor(0).empty());
+}
+
+TEST_CASE("The folders around a memory are announced when its owner or mode changes") {
+  VfsFixture f;
+  Recorder own;
+  Recorder other;
+  const auto changing = f.OpenView({}, &own);
+  const auto watching = f.OpenView({"ada", false}, &other);
+  const auto told = [](NodeId node) { return "attributes " + std::to_string(node.value); };
+  const Lines layout = {told(kRootNode), told(VirtualNode(f.stream(), VirtualKind::kAgent)),
+                        told(VirtualNode(f.stream(), VirtualKind::kMemoir)),
+                        told(VirtualNode(f.stream(), VirtualKind::kShared))};
+  AttributeChange change;
+  change.mode = 0755;
+  Must(changing->SetAttributes(f.memory(), change, std::nullopt, kUser));
+  CHECK(own.WaitFor(0) == layout);  // at once
+  Lines with_memory = layout;
+  with_memory.insert(with_memory.begin(), told(f.memory()));
+  CHECK(other.WaitFor(5) == with_memory);
+
+  change = {};
+  change.mtime = 5;
+  Must(changing->SetAttributes(f.memory(), change, std::nullopt, kUser));
+  CHECK(own.WaitFor(0) == layout);
 }
 
 TEST_CASE("A kernel that was not told yet does not keep its cache at open") {

@@ -1,6 +1,7 @@
 #include "fs/daemon/mountpoint.h"
 
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -55,8 +56,9 @@ Result<std::string> ResolveMountpoint(const std::string& path) {
 }
 
 bool IsDeadMount(const std::string& mountpoint) {
-  struct stat st {};
-  return ::stat(mountpoint.c_str(), &st) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
+  // Not stat(2): the kernel may know the root's attributes without asking the daemon.
+  struct statfs facts {};
+  return ::statfs(mountpoint.c_str(), &facts) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
 Status PrepareMountpoint(const std::string& mountpoint, const std::string& store) {

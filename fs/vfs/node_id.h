@@ -26,7 +26,6 @@ struct NodeParts {
   friend bool operator==(const NodeParts&, const NodeParts&) = default;
 };
 
-inline constexpr int kInodeBits = 40;
 inline constexpr int kKindBits = 8;
 inline constexpr NodeId kRootNode{1};
 

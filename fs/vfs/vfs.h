@@ -4,7 +4,9 @@
 // View is what one mount shows. Dirty content belongs to the inode in the Vfs, so that every
 // opener, in any mount, sees it at once.
 //
-// Thread-safe. No method waits for a flush but Fsync, FsyncDirectory and CommitAll.
+// Thread-safe. Fsync and FsyncDirectory wait until what they cover is durable. Other methods wait for
+// the disk only as the volume's changes do (store/volume/volume.h), and where more than 4 MiB of one
+// file are committed or written out to relieve the memory.
 
 #include <cstdint>
 #include <functional>

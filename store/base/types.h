@@ -32,6 +32,7 @@ using Seq = Strong<struct SeqTag, uint64_t>;
 using Cookie = Strong<struct CookieTag, uint64_t>;
 
 inline constexpr InodeId kRootInode{1};
+inline constexpr int kInodeBits = 40;  // every InodeId fits
 
 // Nanoseconds since the epoch (may be negative: times before 1970 are legal file times).
 using Nanos = int64_t;

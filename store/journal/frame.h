@@ -17,7 +17,7 @@ enum class FrameType : uint8_t {
   kBlob = 1,        // digest (32), bytes
   kExtend = 2,      // digest of the whole (32), digest of the base (32), suffix
   kRecord = 3,      // stream (u32), seq (u64), the record's line without '\n'
-  kState = 4,       // key (string), value (rest): authoritative state that is not history
+  kState = 4,       // reserved: key (string), value (rest). Read and listed in footers, not written
   kIntent = 5,      // see store/volume/intent.h
   kMark = 6,        // carries durable_upto; a journal's first one also previous_end (u64)
   kCheckpoint = 7,  // see Checkpoint in store/volume

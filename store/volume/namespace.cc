@@ -102,7 +102,7 @@ Result<Inode> Volume::Impl::Create(StreamId stream_id, InodeId parent, const std
   Intent intent;
   intent.kind = Intent::Kind::kCreate;
   intent.stream = stream_id;
-  intent.ino = NewInode(*stream);
+  ASSIGN_OR_RETURN(intent.ino, NewInode(*stream));
   intent.parent = parent;
   intent.name = name;
   intent.cookie = Cookie(intent.ino.value);
@@ -112,6 +112,13 @@ Result<Inode> Volume::Impl::Create(StreamId stream_id, InodeId parent, const std
   TRY(ShowCreate(intent));
   stream->creates.emplace(intent.ino, intent);
   return InodeOf(stream_id, intent.ino);
+}
+
+Result<InodeId> Volume::Impl::NewInode(Stream& stream) {
+  if (stream.next_id >> kInodeBits == 0) return InodeId(stream.next_id++);
+  return Status(
+      Code::kNoSpace,
+      "agent '" + stream.agent + "' has used all of its inode numbers. Go on with another agent");
 }
 
 // Makes the entry of an uncommitted file visible.
@@ -149,7 +156,7 @@ Result<Inode> Volume::Impl::MakeEntry(Op op, StreamId stream_id, InodeId parent,
   Commit commit;
   Change& change = commit.change;
   change.op = op;
-  change.ino = NewInode(*stream);
+  ASSIGN_OR_RETURN(change.ino, NewInode(*stream));
   change.parent = parent;
   change.name = name;
   change.cookie = Cookie(change.ino.value);

@@ -5,8 +5,13 @@
 // becomes one record, is appended in one write with the bytes it needs, and is visible when the
 // call returns. It is durable after Sync (or within a second, by the committer).
 //
-// Thread-safe. Changes of one stream exclude each other; different streams do not wait for each
-// other. No call waits for a flush but Sync, Checkpoint, StoreChunk and the destructor.
+// Thread-safe. Changes of one stream exclude each other; changes of different streams wait for each
+// other only while one is written to the journal.
+//
+// What waits for the disk: opening and closing, AddAgent, RemoveAgent, Sync, Checkpoint,
+// RunCommitterOnce, ForEachRecord, and a ChunkSession, whose Store syncs every 32 MiB. Other
+// changes write to the page cache; they wait for the disk only where a journal file is full and the
+// next one, which is made ahead, is not there yet.
 
 #include <cstdint>
 #include <functional>

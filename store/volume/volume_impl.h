@@ -139,7 +139,8 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
       if (corrupt_.erase(digest) != 0) batch.Delete(meta::CorruptKey(digest));
     }
   }
-  InodeId NewInode(Stream& stream) REQUIRES(stream.mutex) { return InodeId(stream.next_id++); }
+  // kNoSpace when the stream has given out all numbers.
+  static Result<InodeId> NewInode(Stream& stream) REQUIRES(stream.mutex);
   Cookie NewCookie(Stream& stream) REQUIRES(stream.mutex) { return Cookie(stream.next_id++); }
 
   // --- namespace.cc ---

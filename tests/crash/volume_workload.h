@@ -38,7 +38,8 @@ volume::VolumeOptions CrashOptions();
 // The store while it is used. Every method answers what the volume answered.
 class LivingStore {
  public:
-  explicit LivingStore(SimIo& io) : io_(io) {}
+  explicit LivingStore(SimIo& io, volume::VolumeOptions options = CrashOptions())
+      : io_(io), options_(options) {}
 
   Status Open();
   void Close() { volume_.reset(); }
@@ -81,6 +82,7 @@ class LivingStore {
   Result<ContentId> ContentOf(StreamId stream, const volume::Inode& inode);
 
   SimIo& io_;
+  const volume::VolumeOptions options_;
   SteppingClock clock_;
   std::unique_ptr<volume::Volume> volume_;
   std::map<std::pair<StreamId, InodeId>, uint64_t> truncations_;
@@ -88,7 +90,7 @@ class LivingStore {
 
 struct Step {
   std::string name;
-  bool changes;       // the tree, when it succeeds
+  bool changes;        // the tree, when it succeeds
   bool makes_durable;  // itself and everything before it, when it succeeds
   std::function<Status(LivingStore&)> run;
 };

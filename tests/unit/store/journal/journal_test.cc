@@ -230,6 +230,45 @@ TEST_CASE("on a full disk the reserve is for what cleans up") {
   }
 }
 
+TEST_CASE("a journal that began small on a full disk goes on in whole files") {
+  constexpr JournalOptions kWhole{64 << 10, 32 << 10, 4 << 10};
+  SimIo io;
+  testing::MakeFrameDirectories(io);
+  io.SetCapacity(30 << 10);
+  auto journal = std::move(Journal::Create(io, kWhole, 1, kEpoch).value());
+  CHECK(io.Stat(JournalPath(1))->size == 16 << 10);
+  const auto append = [&](size_t size) {
+    const NewFrame frame = TestBlob(Bytes(size, 'x'));
+    return journal->Append({&frame, 1}).status();
+  };
+  CHECK(append(8 << 10).ok());  // the reserve is not all of it
+  CHECK(append(8 << 10).code() == Code::kNoSpace);
+  CHECK(append(40 << 10).code() == Code::kNoSpace);  // no file of now, but one of later holds it
+  CHECK(append(64 << 10).code() == Code::kInvalidArgument);
+
+  io.SetCapacity(1 << 20);
+  CHECK(append(40 << 10).ok());
+  CHECK(io.Stat(JournalPath(2))->size == 64 << 10);
+}
+
+TEST_CASE("a journal is not begun where not even the smallest file has room") {
+  SimIo io;
+  testing::MakeFrameDirectories(io);
+  io.SetCapacity(4000);
+  CHECK(Journal::Create(io, {64 << 10, 8 << 10, 4 << 10}, 1, kEpoch).status().code() ==
+        Code::kNoSpace);
+}
+
+TEST_CASE("a journal is settled when nothing but its own marks is not durable") {
+  Store store;
+  CHECK(store.journal->settled());
+  const Lsn end = store.MustAppend(TestBlob("a"));
+  CHECK_FALSE(store.journal->settled());
+  REQUIRE(store.journal->SyncTo(end).ok());
+  CHECK(store.journal->end() > store.journal->durable());  // a mark
+  CHECK(store.journal->settled());
+}
+
 TEST_CASE("a disk that fills up while a file is prepared is no failure of the journal") {
   Store store;
   store.MustAppend(TestBlob(Bytes(7000, 'x')));

@@ -3,23 +3,16 @@
 #include <catch2/catch.hpp>
 
 #include "store/cas/chunk_tree.h"
-#include "store/volume/verify.h"
-#include "tests/crash/volume_workload.h"
+#include "tests/unit/store/volume/sim_store.h"
 
 namespace memoirfs::testing {
 namespace {
 
 constexpr uint64_t kPlenty = 1ULL << 30;
 
-struct FullDisk {
-  SimIo io;
-  LivingStore store{io};
-
+struct FullDisk : SimStore {
   FullDisk() {
     io.SetCapacity(kPlenty);
-    REQUIRE(volume::InitStore(io, CrashOptions()).ok());
-    REQUIRE(store.Open().ToString() == "ok");
-    REQUIRE(store.AddAgent("ada").ok());
     Save("ada/before", "saved before");
     REQUIRE(store->Checkpoint().ok());
   }
@@ -37,15 +30,6 @@ struct FullDisk {
     io.SetCapacity(kPlenty - free_now() + room);
   }
 
-  Status TrySave(const std::string& path, const Bytes& text) {
-    const Status made = store.Create(path);
-    if (!made.ok() && made.code() != Code::kExists) return made;
-    return store.Commit(path, text);
-  }
-  void Save(const std::string& path, const Bytes& text) {
-    REQUIRE(TrySave(path, text).ToString() == "ok");
-  }
-
   // Files until one is refused; with what.
   Status Fill(const std::string& prefix) {
     for (int i = 0; i < 1000; ++i) {
@@ -57,13 +41,6 @@ struct FullDisk {
       CHECK((written.ok() || written.code() == Code::kNoSpace));
     }
     return {};
-  }
-
-  void CheckVerifies() {
-    const auto report = volume::VerifyVolume(*store, {}, {});
-    REQUIRE(report.status().ToString() == "ok");
-    for (const auto& problem : report->problems) UNSCOPED_INFO(problem.what + " " + problem.where);
-    CHECK(report->problems.empty());
   }
 };
 

@@ -89,6 +89,11 @@ std::string Executor::Run(const Step& step) {
   }
 }
 
+void Executor::CloseAll() {
+  mappings_.clear();
+  slots_.clear();
+}
+
 int Executor::Fd(const std::string& slot) const {
   const auto found = slots_.find(slot);
   return found == slots_.end() ? -1 : found->second.get();

@@ -49,6 +49,9 @@ class Executor {
   // What the call gave: a number or a text, or the name of its errno.
   std::string Run(const Step& step);
 
+  // Closes descriptors and takes mappings away.
+  void CloseAll();
+
   int root() const { return root_.get(); }
   // The descriptor in a slot, or -1, with which every call answers EBADF.
   int Fd(const std::string& slot) const;

@@ -53,9 +53,12 @@ std::optional<Divergence> Pair::Run(const Script& script, CallCounts* counts) {
   const mode_t mask = ::umask(0);
   std::optional<Divergence> found;
   for (size_t i = 0; i < script.size() && !found; ++i) {
-    const bool last = i + 1 == script.size();
-    found = RunStep(script[i], last ? Depth::kWhole : options_.each_step, counts);
+    found = RunStep(script[i], options_.each_step, counts);
     if (found) found->step = i;
+  }
+  if (!found) {
+    found = Close();
+    if (found) found->step = script.size() - 1;
   }
   ::umask(mask);
   return found;
@@ -82,6 +85,10 @@ std::optional<Divergence> Pair::RunStep(const Step& step, Depth depth, CallCount
     }
   }
   NoteUntimed(step);
+  return CompareNow(step.call, depth);
+}
+
+std::optional<Divergence> Pair::CompareNow(const std::string& call, Depth depth) {
   Snapshot reference_after = TakeSnapshot(*reference_, depth);
   Snapshot mount_after = TakeSnapshot(*mount_, depth);
   const auto difference = Compare({reference_before_, reference_after},
@@ -89,7 +96,14 @@ std::optional<Divergence> Pair::RunStep(const Step& step, Depth depth, CallCount
   reference_before_ = std::move(reference_after);
   mount_before_ = std::move(mount_after);
   if (!difference) return std::nullopt;
-  return Divergence{0, step.call + ": " + difference->aspect, difference->text};
+  return Divergence{0, call + ": " + difference->aspect, difference->text};
+}
+
+std::optional<Divergence> Pair::Close() {
+  mount_->CloseAll();
+  clock_.Advance();
+  reference_->CloseAll();
+  return CompareNow("closing", Depth::kWhole);
 }
 
 void Pair::NoteUntimed(const Step& step) {
@@ -110,7 +124,6 @@ void Pair::NoteUntimed(const Step& step) {
 
 Snapshot Pair::KeepMountSide() {
   keep_mount_ = true;
-  mount_.emplace(directories_.mount);
   return TakeSnapshot(*mount_, Depth::kWhole);
 }
 

@@ -20,7 +20,7 @@ struct Sides {
 
 struct RunOptions {
   CompareOptions compare;
-  Depth each_step = Depth::kFacts;  // the last step is always followed by a whole comparison
+  Depth each_step = Depth::kFacts;  // at the end everything is compared
   Sabotage sabotage = nullptr;
   bool trace = false;
 };
@@ -49,10 +49,13 @@ class Pair {
 
   std::optional<Divergence> Run(const Script& script, CallCounts* counts = nullptr);
 
-  // Closes what is open and leaves the mount's directory where it is.
+  // After a run: leaves the mount's directory where it is.
   Snapshot KeepMountSide();
 
  private:
+  // What closing everything leaves is compared like a step.
+  std::optional<Divergence> Close();
+  std::optional<Divergence> CompareNow(const std::string& call, Depth depth);
   std::optional<Divergence> RunStep(const Step& step, Depth depth, CallCounts* counts);
   void NoteUntimed(const Step& step);
 

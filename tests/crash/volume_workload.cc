@@ -62,7 +62,6 @@ Status LivingStore::Open() {
 }
 
 // --- changes
-// --------------------------------------------------------------------------------------
 
 Result<LivingStore::Place> LivingStore::Resolve(const std::string& path) {
   size_t slash = path.find('/');
@@ -200,7 +199,6 @@ Status LivingStore::SetMode(const std::string& path, uint32_t mode) {
 }
 
 // --- the tree
-// -------------------------------------------------------------------------------------
 
 Result<ContentId> LivingStore::ContentOf(StreamId stream, const Inode& inode) {
   const auto noted = truncations_.find({stream, inode.id});
@@ -254,7 +252,6 @@ Result<Tree> LivingStore::ReadTree() {
 }
 
 // --- the workload
-// ---------------------------------------------------------------------------------
 
 namespace {
 

@@ -33,6 +33,7 @@ struct Caller {
   uint32_t gid = 0;
   int32_t pid = 0;
   uint32_t umask = 0;
+  bool keeps_privileges = false;  // suid and sgid of a file stay when he changes its bytes
 };
 
 struct Node {
@@ -128,7 +129,7 @@ class View {
   virtual Result<Bytes> Read(HandleId handle, uint64_t offset, size_t size) = 0;
   // With O_APPEND in `open_flags` of the handle the offset is the file's end, whatever is given.
   virtual Result<size_t> Write(HandleId handle, uint64_t offset, ByteView data,
-                               bool kill_privileges, const Caller& caller) = 0;
+                               const Caller& caller) = 0;
   virtual Status Flush(HandleId handle) = 0;
   virtual Status Release(HandleId handle) = 0;
   virtual Status Fsync(HandleId handle) = 0;

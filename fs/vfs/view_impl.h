@@ -46,7 +46,7 @@ class ViewImpl : public View {
                          const Caller& caller) override;
   Result<Opened> Open(NodeId node, int open_flags, const Caller& caller) override;
   Result<Bytes> Read(HandleId handle, uint64_t offset, size_t size) override;
-  Result<size_t> Write(HandleId handle, uint64_t offset, ByteView data, bool kill_privileges,
+  Result<size_t> Write(HandleId handle, uint64_t offset, ByteView data,
                        const Caller& caller) override;
   Status Flush(HandleId handle) override;
   Status Release(HandleId handle) override;

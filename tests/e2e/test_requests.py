@@ -135,6 +135,24 @@ class WarmAccess(RequestCase):
             self.assertEqual("note.md", os.readlink(self.dir / "link"))
             self.assertEqual(7, os.stat(self.dir / "link").st_size)
 
+    def write(self, flags, times):
+        fd = os.open(self.dir / "written", flags | os.O_WRONLY, 0o644)
+        for _ in range(times):
+            os.write(fd, b"x")
+        os.close(fd)
+
+    def test_writes(self):
+        """FUSE asks for a security.capability at the first write to an inode of which attributes
+        came since it last asked, and at no other write."""
+        released = {"release": 1}
+        os.stat(self.dir)
+        with self.expect(self.point, lookup=1, create=1, getxattr=1, write=50, flush=1,
+                         asynchronous=released):
+            self.write(os.O_CREAT, 50)
+        os.stat(self.dir)
+        with self.expect(self.point, open=1, write=3, flush=1, asynchronous=released):
+            self.write(os.O_APPEND, 3)
+
     def test_the_mount_of_one_agent(self):
         point = self.mount("--agent", harness.AGENT)
         path = point / "memory/topics/note.md"

@@ -348,8 +348,7 @@ Result<Bytes> MemoryView::Read(HandleId handle, uint64_t offset, size_t size) {
   return content.substr(offset, size);
 }
 
-Result<size_t> MemoryView::Write(HandleId handle, uint64_t offset, ByteView data, bool,
-                                 const Caller&) {
+Result<size_t> MemoryView::Write(HandleId handle, uint64_t offset, ByteView data, const Caller&) {
   WriterLock lock(mutex_);
   ASSIGN_OR_RETURN(const Handle open, FindHandle(handle));
   Bytes& content = open.inode->content;
@@ -415,7 +414,7 @@ Result<uint64_t> MemoryView::Seek(HandleId handle, uint64_t offset, int whence) 
 Result<size_t> MemoryView::CopyRange(HandleId from, uint64_t from_offset, HandleId to,
                                      uint64_t to_offset, size_t size, const Caller& caller) {
   ASSIGN_OR_RETURN(const Bytes data, Read(from, from_offset, size));
-  return Write(to, to_offset, data, false, caller);
+  return Write(to, to_offset, data, caller);
 }
 
 Status MemoryView::ReadDirectory(NodeId node, uint64_t offset, bool, const AddEntry& add) {

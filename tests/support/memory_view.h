@@ -48,7 +48,7 @@ class MemoryView : public vfs::View {
                          const vfs::Caller& caller) override;
   Result<vfs::Opened> Open(vfs::NodeId node, int open_flags, const vfs::Caller& caller) override;
   Result<Bytes> Read(vfs::HandleId handle, uint64_t offset, size_t size) override;
-  Result<size_t> Write(vfs::HandleId handle, uint64_t offset, ByteView data, bool kill_privileges,
+  Result<size_t> Write(vfs::HandleId handle, uint64_t offset, ByteView data,
                        const vfs::Caller& caller) override;
   Status Flush(vfs::HandleId handle) override;
   Status Release(vfs::HandleId handle) override;

@@ -21,7 +21,6 @@ using vfs::HandleId;
 using vfs::Node;
 using vfs::NodeId;
 
-constexpr uint32_t kLargestRequest = 1U << 20;
 constexpr unsigned kBackgroundRequests = 64;
 constexpr unsigned kRenameNoReplace = 1U << 0;  // RENAME_NOREPLACE of renameat2(2)
 constexpr unsigned kRenameExchange = 1U << 1;   // RENAME_EXCHANGE
@@ -43,7 +42,7 @@ int OpenFlagsOf(const fuse_file_info& info) { return info.flags & ~kKillPrivileg
 void Init(void*, fuse_conn_info* connection) {
   connection->want = connection->capable & kWanted;
   connection->max_write = kLargestRequest;
-  // max_readahead stays what the kernel offers: it takes no more.
+  // max_readahead stays what the kernel offers: it takes no more here.
   connection->max_background = kBackgroundRequests;
   connection->congestion_threshold = kBackgroundRequests * 3 / 4;
   connection->time_gran = 1;

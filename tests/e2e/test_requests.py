@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import stat
+import unittest
 from pathlib import Path
 
 import harness
@@ -125,6 +126,28 @@ class WarmAccess(RequestCase):
         with open(big, "rb") as file, self.expect(self.point):
             os.fstat(file.fileno())
             self.assertEqual(3 << 20, len(file.read()))
+
+    @unittest.skipUnless(harness.is_root(), "only root may widen the readahead of a mount")
+    def test_a_big_file_is_read_in_big_requests(self):
+        big = self.dir / "big"
+        big.write_bytes(harness.noise(32 << 20))
+        with self.forgotten(big) as fd:
+            before = self.counts(self.point).get("read", 0)
+            while os.read(fd, 128 * 1024):
+                pass
+            requests = self.counts(self.point).get("read", 0) - before
+        # The readahead starts small; from then on a request is 1 MiB.
+        self.assertLess(requests, 48)
+
+    @contextlib.contextmanager
+    def forgotten(self, path):
+        """A descriptor of a file of which no page is cached."""
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            yield fd
+        finally:
+            os.close(fd)
 
     def test_a_symlink(self):
         os.symlink("note.md", self.dir / "link")

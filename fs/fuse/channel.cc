@@ -1,3 +1,14 @@
+// Two features of the kernel are not in libfuse 3.14, and are added to its answer to INIT where the
+// kernel offers them:
+//
+// PARALLEL_DIROPS: look-ups in one directory at once. libfuse takes the wish, but does not pass it
+// on.
+//
+// HANDLE_KILLPRIV_V2: who writes, truncates or changes an owner takes suid and sgid away here, and
+// the kernel does not ask for a security.capability before each write. It says with each request
+// whether the caller may keep the bits, in fields that libfuse does not hand on. So that is copied
+// into the open flags, which it does.
+
 #include "fs/fuse/channel.h"
 
 #include <linux/fuse.h>
@@ -6,18 +17,58 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "fs/fuse/reply.h"
 
 namespace memoirfs::fuse {
 namespace {
 
-// The answer to INIT: a header and this structure.
-void CompleteInit(const SessionContext& context, const iovec* parts, int count) {
-  if (!context.parallel_dirops || count != 2 || parts[1].iov_len < FUSE_COMPAT_22_INIT_OUT_SIZE) {
-    return;
+constexpr uint32_t kAddedFeatures = FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV_V2;
+
+// Reads and writes back the structure behind the header of a request, where all of it is there.
+template <typename T, typename Edit>
+void EditRequest(char* message, size_t size, Edit edit) {
+  T body{};
+  if (size < sizeof(fuse_in_header) + sizeof(body)) return;
+  std::memcpy(&body, message + sizeof(fuse_in_header), sizeof(body));
+  edit(body);
+  std::memcpy(message + sizeof(fuse_in_header), &body, sizeof(body));
+}
+
+// OPEN and CREATE.
+template <typename T>
+void CopyOpenFlag(T& body) {
+  if ((body.open_flags & FUSE_OPEN_KILL_SUIDGID) != 0) body.flags |= kKillPrivileges;
+}
+
+void CompleteRequest(SessionContext& context, char* message, size_t size) {
+  fuse_in_header header{};
+  if (size < sizeof(header)) return;
+  std::memcpy(&header, message, sizeof(header));
+  switch (header.opcode) {
+    case FUSE_INIT:
+      return EditRequest<fuse_init_in>(message, size, [&](const fuse_init_in& init) {
+        context.added_features = init.flags & kAddedFeatures;
+      });
+    case FUSE_OPEN:
+      return EditRequest<fuse_open_in>(message, size, CopyOpenFlag<fuse_open_in>);
+    case FUSE_CREATE:
+      return EditRequest<fuse_create_in>(message, size, CopyOpenFlag<fuse_create_in>);
+    case FUSE_WRITE:
+      return EditRequest<fuse_write_in>(message, size, [](fuse_write_in& write) {
+        if ((write.write_flags & FUSE_WRITE_KILL_SUIDGID) != 0) write.flags |= kKillPrivileges;
+      });
+    default:
+      return;
   }
-  static_cast<fuse_init_out*>(parts[1].iov_base)->flags |= FUSE_PARALLEL_DIROPS;
+}
+
+// The answer to INIT: a header and this structure.
+void CompleteInit(SessionContext& context, const iovec* parts, int count) {
+  if (count != 2 || parts[1].iov_len < FUSE_COMPAT_22_INIT_OUT_SIZE) return;
+  static_cast<fuse_init_out*>(parts[1].iov_base)->flags |= context.added_features;
+  context.kill_privileges_told = (context.added_features & FUSE_HANDLE_KILLPRIV_V2) != 0;
 }
 
 // Sends a message with `send`. The first one is the answer to INIT.
@@ -32,15 +83,26 @@ ssize_t SendMessage(void* userdata, iovec* parts, int count, Send send) {
   return sent;
 }
 
-ssize_t ReadDevice(int fd, void* buffer, size_t size, void*) { return ::read(fd, buffer, size); }
+ssize_t ReadDevice(int fd, void* buffer, size_t size, void* userdata) {
+  const ssize_t got = ::read(fd, buffer, size);
+  if (got > 0) {
+    CompleteRequest(*static_cast<SessionContext*>(userdata), static_cast<char*>(buffer),
+                    static_cast<size_t>(got));
+  }
+  return got;
+}
 
 ssize_t WriteDevice(int fd, iovec* parts, int count, void* userdata) {
   return SendMessage(userdata, parts, count, [&] { return ::writev(fd, parts, count); });
 }
 
 // The end of the connection, orderly or not, means what ENODEV means on the device.
-ssize_t ReadSocket(int fd, void* buffer, size_t size, void*) {
+ssize_t ReadSocket(int fd, void* buffer, size_t size, void* userdata) {
   const ssize_t got = ::recv(fd, buffer, size, 0);
+  if (got > 0) {
+    CompleteRequest(*static_cast<SessionContext*>(userdata), static_cast<char*>(buffer),
+                    static_cast<size_t>(got));
+  }
   if (got > 0 || (got < 0 && errno != ECONNRESET)) return got;
   errno = ENODEV;
   return -1;

@@ -168,6 +168,11 @@ Result<bool> IsMountedAt(const std::string& path, const std::string& device) {
   });
 }
 
+void WidenReadahead(const std::string& device, uint32_t bytes) {
+  std::ofstream setting("/sys/class/bdi/" + device + "/read_ahead_kb");
+  setting << bytes / 1024;
+}
+
 Status TakeMountAway(const std::string& path, bool lazy) {
   if (::umount2(path.c_str(), UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0) return {};
   const int error = errno;

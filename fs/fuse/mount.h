@@ -22,6 +22,11 @@ Status ExplainMountFailure(const SessionOptions& options, const std::string& lib
 // Whether the device (as MountEntry has it) is mounted at `path` (canonical), topmost or not.
 Result<bool> IsMountedAt(const std::string& path, const std::string& device);
 
+// Lets the kernel read ahead as much as one request holds. INIT can only lower what it begins with,
+// 128 KiB, so this comes after it, through /sys; where that is not permitted (it is root's) big
+// reads come in smaller requests.
+void WidenReadahead(const std::string& device, uint32_t bytes);
+
 // Takes the topmost mount at `path` away: by umount2(2), or by fusermount3 where that is not
 // permitted. kBusy while files are open and `lazy` is not set.
 Status TakeMountAway(const std::string& path, bool lazy);

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "fs/fuse/attributes.h"
+#include "fs/fuse/channel.h"
 #include "fs/fuse/reply.h"
 
 namespace memoirfs::fuse {
@@ -20,7 +21,6 @@ using vfs::HandleId;
 using vfs::Node;
 using vfs::NodeId;
 
-constexpr uint32_t kLargestRequest = 1U << 20;
 constexpr unsigned kBackgroundRequests = 64;
 constexpr unsigned kRenameNoReplace = 1U << 0;  // RENAME_NOREPLACE of renameat2(2)
 constexpr unsigned kRenameExchange = 1U << 1;   // RENAME_EXCHANGE
@@ -28,8 +28,8 @@ constexpr unsigned kRenameExchange = 1U << 1;   // RENAME_EXCHANGE
 // Wanted where the kernel offers them; everything else that libfuse turns on by itself is off:
 // AUTO_INVAL_DATA (it takes precedence over EXPLICIT_INVAL_DATA and drops pages whenever a
 // modification time changes), splicing (the bytes sent are those that were verified),
-// HANDLE_KILLPRIV (the kernel clears suid and sgid with a SETATTR of its own), EXPORT_SUPPORT,
-// POSIX_ACL, the writeback cache, and remote locks.
+// HANDLE_KILLPRIV (its second version is added in channel.cc), EXPORT_SUPPORT, POSIX_ACL, the
+// writeback cache, and remote locks.
 constexpr unsigned kWanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP_ATOMIC_O_TRUNC |
                              FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_READDIRPLUS |
                              FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_EXPLICIT_INVAL_DATA |
@@ -37,15 +37,15 @@ constexpr unsigned kWanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_ASYNC_DIO | FUSE_CAP
 
 HandleId HandleOf(const fuse_file_info* info) { return HandleId(info->fh); }
 
-void Init(void* userdata, fuse_conn_info* connection) {
+int OpenFlagsOf(const fuse_file_info& info) { return info.flags & ~kKillPrivileges; }
+
+void Init(void*, fuse_conn_info* connection) {
   connection->want = connection->capable & kWanted;
   connection->max_write = kLargestRequest;
-  // max_readahead stays what the kernel offers: it takes no more.
+  // max_readahead stays what the kernel offers: it takes no more here.
   connection->max_background = kBackgroundRequests;
   connection->congestion_threshold = kBackgroundRequests * 3 / 4;
   connection->time_gran = 1;
-  static_cast<SessionContext*>(userdata)->parallel_dirops =
-      (connection->capable & FUSE_CAP_PARALLEL_DIROPS) != 0;
 }
 
 void Lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -157,15 +157,16 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode
             fuse_file_info* info) {
   Serve(request, Op::kCreate, [&](Reply& reply) -> Status {
     ASSIGN_OR_RETURN(const vfs::View::Created created,
-                     reply.view().Create(NodeId(parent), name, mode, info->flags, reply.caller()));
+                     reply.view().Create(NodeId(parent), name, mode, OpenFlagsOf(*info),
+                                         reply.caller(info->flags)));
     return reply.Created(created, *info);
   });
 }
 
 void Open(fuse_req_t request, fuse_ino_t node, fuse_file_info* info) {
   Serve(request, Op::kOpen, [&](Reply& reply) -> Status {
-    ASSIGN_OR_RETURN(const vfs::Opened opened,
-                     reply.view().Open(NodeId(node), info->flags, reply.caller()));
+    ASSIGN_OR_RETURN(const vfs::Opened opened, reply.view().Open(NodeId(node), OpenFlagsOf(*info),
+                                                                 reply.caller(info->flags)));
     return reply.Opened(opened, *info);
   });
 }
@@ -178,15 +179,13 @@ void Read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_i
   });
 }
 
-// The request to clear suid and sgid along with a write comes only with HANDLE_KILLPRIV_V2, which
-// libfuse 3.14 does not negotiate.
 void Write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t offset,
            fuse_file_info* info) {
   Serve(request, Op::kWrite, [&](Reply& reply) -> Status {
     ASSIGN_OR_RETURN(
         const size_t written,
         reply.view().Write(HandleOf(info), static_cast<uint64_t>(offset), ByteView(data, size),
-                           info->writepage != 0, reply.caller()));
+                           info->writepage != 0, reply.caller(info->flags)));
     return reply.Written(written);
   });
 }

@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include "fs/fuse/attributes.h"
+#include "fs/fuse/channel.h"
 #include "store/base/log.h"
 
 namespace memoirfs::fuse {
@@ -34,7 +35,17 @@ Reply::~Reply() {
 
 vfs::Caller Reply::caller() const {
   const fuse_ctx* context = fuse_req_ctx(request_);
-  return {.uid = context->uid, .gid = context->gid, .pid = context->pid, .umask = context->umask};
+  return {.uid = context->uid,
+          .gid = context->gid,
+          .pid = context->pid,
+          .umask = context->umask,
+          .keeps_privileges = context->uid == 0};
+}
+
+vfs::Caller Reply::caller(int flags) const {
+  vfs::Caller caller = this->caller();
+  if (context_.kill_privileges_told) caller.keeps_privileges = (flags & kKillPrivileges) == 0;
+  return caller;
 }
 
 fuse_req_t Reply::Take(int error) {

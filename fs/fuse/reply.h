@@ -24,8 +24,11 @@ struct SessionContext {
   vfs::View* view = nullptr;
   Metrics metrics;
   std::function<void()> on_serving;        // called once INIT is answered
-  bool parallel_dirops = false;            // the kernel offers it; written before INIT is answered
   std::atomic<bool> init_answered{false};  // or is about to be
+  // Both written before INIT is answered: what is added to that answer, and whether the kernel then
+  // says with each request if the caller keeps suid and sgid.
+  uint32_t added_features = 0;
+  bool kill_privileges_told = false;
 };
 
 // The one answer to one request. Used by one thread. The methods that answer return ok, so that an
@@ -40,6 +43,8 @@ class Reply {
   vfs::View& view() { return *context_.view; }
   fuse_req_t request() const { return request_; }
   vfs::Caller caller() const;
+  // Who opens, creates or writes with these flags, as channel.h completes them.
+  vfs::Caller caller(int flags) const;
 
   // Answers with success or the errno of `status`; returns it.
   Status Finish(Status status);

@@ -146,7 +146,9 @@ Status MountedSession::StartOnDevice() {
   if (fuse_session_custom_io(session_, &DeviceIo(), fuse_session_fd(session_)) != 0) {
     return Status(Code::kInternal, "libfuse takes no reader: " + TakeLibfuseMessage());
   }
-  return StartLoop();
+  TRY(StartLoop());
+  if (device_) WidenReadahead(*device_, kLargestRequest);
+  return {};
 }
 
 Status MountedSession::StartOnSocket(int fd) {

@@ -1,6 +1,7 @@
 #include "fs/vfs/file_buffer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memoirfs::vfs {
 
@@ -38,30 +39,42 @@ Result<Bytes> FileBuffer::BytesBeforeWrite(uint64_t index, uint64_t from, uint64
   return content_.ReadChunk(volume_.objects(), index, 0, length);
 }
 
+// Only the first and the last chunk can be overwritten in part.
+Result<FileBuffer::Edges> FileBuffer::EdgesOf(uint64_t offset, uint64_t size) const {
+  const uint64_t end = offset + size;
+  const uint64_t first = offset / kChunkSize;
+  const uint64_t last = (end - 1) / kChunkSize;
+  const uint64_t to = std::min(kChunkSize, end - first * kChunkSize);
+  Edges edges;
+  ASSIGN_OR_RETURN(edges.first, BytesBeforeWrite(first, offset % kChunkSize, to));
+  if (last != first) {
+    ASSIGN_OR_RETURN(edges.last, BytesBeforeWrite(last, 0, end - last * kChunkSize));
+  }
+  return edges;
+}
+
 Status FileBuffer::Write(uint64_t offset, ByteView data) {
   if (data.empty()) return {};
+  if (dirty_bytes_ + data.size() > kSpillAbove) TRY(Spill(offset / kChunkSize));
+  ASSIGN_OR_RETURN(Edges edges, EdgesOf(offset, data.size()));
+  Overwrite(offset, data, std::move(edges));
+  return {};
+}
+
+// Cannot fail: what can was done for `edges`, since when no chunk was spilled.
+void FileBuffer::Overwrite(uint64_t offset, ByteView data, Edges edges) {
   const uint64_t end = offset + data.size();
   const uint64_t first = offset / kChunkSize;
   const uint64_t last = (end - 1) / kChunkSize;
-  if (dirty_bytes_ + data.size() > kSpillAbove) TRY(Spill(first));
-
-  // Only the first and the last chunk can be overwritten in part. Both are read before anything
-  // changes.
-  const auto to_within = [&](uint64_t index) {
-    return std::min(kChunkSize, end - index * kChunkSize);
-  };
-  ASSIGN_OR_RETURN(Bytes head, BytesBeforeWrite(first, offset % kChunkSize, to_within(first)));
-  Bytes tail;
-  if (last != first) {
-    ASSIGN_OR_RETURN(tail, BytesBeforeWrite(last, 0, to_within(last)));
-  }
   ++generation_;
   for (uint64_t index = first; index <= last; ++index) {
     const uint64_t from = index == first ? offset % kChunkSize : 0;
-    const uint64_t to = to_within(index);
+    const uint64_t to = std::min(kChunkSize, end - index * kChunkSize);
     const auto changed = content_.chunks.find(index);
     if (changed == content_.chunks.end() || changed->second.kind != Kind::kBytes) {
-      Put(index, index == first ? std::move(head) : index == last ? std::move(tail) : Bytes());
+      Put(index, index == first  ? std::move(edges.first)
+                 : index == last ? std::move(edges.last)
+                                 : Bytes());
     }
     Bytes& bytes = Editable(index);
     if (bytes.size() < to) SetSize(bytes, to);
@@ -69,7 +82,6 @@ Status FileBuffer::Write(uint64_t offset, ByteView data) {
   }
   content_.first_change = std::min(content_.first_change, offset);
   content_.size = std::max(content_.size, end);
-  return {};
 }
 
 Status FileBuffer::Resize(uint64_t size) {
@@ -108,10 +120,20 @@ Status FileBuffer::Zero(uint64_t offset, uint64_t size) {
     of_base.push_back(*next);
     ASSIGN_OR_RETURN(next, content_.NextBaseChunk(volume_.objects(), *next + 1, false));
   }
-  const uint64_t whole_start = first_whole * kChunkSize;
-  if (offset < whole_start) TRY(Write(offset, Bytes(whole_start - offset, '\0')));
+  const Bytes before(first_whole * kChunkSize - offset, '\0');
   const uint64_t whole_end = std::min(end, end_whole * kChunkSize);
-  if (whole_end < end) TRY(Write(whole_end, Bytes(end - whole_end, '\0')));
+  const Bytes behind(end - whole_end, '\0');
+  // All that can fail comes before all that changes.
+  if (dirty_bytes_ + before.size() + behind.size() > kSpillAbove) TRY(Spill());
+  Edges edges_before, edges_behind;
+  if (!before.empty()) {
+    ASSIGN_OR_RETURN(edges_before, EdgesOf(offset, before.size()));
+  }
+  if (!behind.empty()) {
+    ASSIGN_OR_RETURN(edges_behind, EdgesOf(whole_end, behind.size()));
+  }
+  if (!before.empty()) Overwrite(offset, before, std::move(edges_before));
+  if (!behind.empty()) Overwrite(whole_end, behind, std::move(edges_behind));
   PunchChunks(first_whole, end_whole, of_base);
   content_.first_change = std::min(content_.first_change, offset);
   return {};

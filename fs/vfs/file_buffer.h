@@ -60,7 +60,13 @@ class FileBuffer {
   void PutBack(BufferSnapshot snapshot);
 
  private:
+  // What the first and the last chunk of a range hold besides it.
+  struct Edges {
+    Bytes first, last;
+  };
   Result<Bytes> BytesBeforeWrite(uint64_t index, uint64_t from, uint64_t to) const;
+  Result<Edges> EdgesOf(uint64_t offset, uint64_t size) const;
+  void Overwrite(uint64_t offset, ByteView data, Edges edges);
   void Put(uint64_t index, Bytes bytes);
   Bytes& Editable(uint64_t index);
   void SetSize(Bytes& bytes, uint64_t size);

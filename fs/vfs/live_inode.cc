@@ -96,7 +96,7 @@ Status LiveInode::Allocate(int mode, uint64_t offset, uint64_t size, bool kill_p
   // The times change all the same.
   TRY(BeginChange());
   if (punches || zeros) TRY(buffer_->Zero(offset, size));
-  if (extends) TRY(buffer_->Resize(offset + size));
+  if (extends) TRY(buffer_->Resize(offset + size));  // to grow cannot fail
   if (kill_privileges) ClearPrivileges();
   Touch();
   EndChange(by, true);

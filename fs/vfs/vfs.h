@@ -35,6 +35,7 @@ struct Caller {
   uint32_t gid = 0;
   int32_t pid = 0;
   uint32_t umask = 0;
+  bool keeps_privileges = false;  // suid and sgid of a file stay when he changes its bytes
 };
 
 struct Node {

@@ -19,9 +19,6 @@ bool OpensForWriting(int flags) {
   return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
 }
 
-// Who is not root loses S_ISUID and S_ISGID of a file with what he does to its bytes.
-bool LosesPrivileges(const Caller& caller) { return caller.uid != 0; }
-
 }  // namespace
 
 Result<View::Created> ViewImpl::Create(NodeId parent, const std::string& name, uint32_t mode,
@@ -75,7 +72,7 @@ Result<Opened> ViewImpl::OpenReal(const NodeParts& parts, int open_flags, const 
   if (!node->attributes.IsRegular()) return Status(Code::kNoDevice, "open: not a regular file");
   if ((open_flags & O_TRUNC) != 0) {
     const ChangeBy by{file->ActorFor(caller), &file->marks};
-    TRY(file->inode->TruncateAtOpen(LosesPrivileges(caller), by));
+    TRY(file->inode->TruncateAtOpen(!caller.keeps_privileges, by));
     NotifyContent(parts);
   }
   return AddHandle(std::move(file));
@@ -132,6 +129,7 @@ Result<size_t> ViewImpl::Write(HandleId handle, uint64_t offset, ByteView data, 
   WriteRequest request;
   request.offset = offset;
   request.append = (file->flags & O_APPEND) != 0 && !writeback;
+  request.kill_privileges = !caller.keeps_privileges;
   request.data = data;
   TRY(WriteTo(*file, request, caller));
   return data.size();
@@ -177,7 +175,7 @@ Status ViewImpl::Allocate(HandleId handle, int mode, uint64_t offset, uint64_t s
                           const Caller& caller) {
   ASSIGN_OR_RETURN(const std::shared_ptr<OpenFile> file, FileForChange(handle));
   TRY(core_->MakeRoom());
-  TRY(file->inode->Allocate(mode, offset, size, LosesPrivileges(caller),
+  TRY(file->inode->Allocate(mode, offset, size, !caller.keeps_privileges,
                             ChangeBy{file->ActorFor(caller), &file->marks}));
   NotifyContent(file->node);
   return {};
@@ -200,7 +198,7 @@ Result<size_t> ViewImpl::CopyRange(HandleId from, uint64_t from_offset, HandleId
     if (piece.empty()) break;
     WriteRequest request;
     request.offset = to_offset + copied;
-    request.kill_privileges = LosesPrivileges(caller);
+    request.kill_privileges = !caller.keeps_privileges;
     request.data = piece;
     const Status written = WriteTo(*target, request, caller);
     if (!written.ok()) return copied > 0 ? Result<size_t>(copied) : Result<size_t>(written);

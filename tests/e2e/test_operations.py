@@ -7,7 +7,8 @@ import stat
 import unittest
 
 import harness
-from syscalls import RENAME_EXCHANGE, RENAME_NOREPLACE, UTIME_NOW, UTIME_OMIT, renameat2, utimensat
+from syscalls import (RENAME_EXCHANGE, RENAME_NOREPLACE, UTIME_NOW, UTIME_OMIT, fallocate, renameat2,
+                      utimensat)
 
 MANY = int(os.environ.get("MEMOIRFS_E2E_ENTRIES", "100000"))
 
@@ -312,6 +313,74 @@ class Attributes(harness.DirectoryCase):
         os.rename(path, self.dir / "g")
         self.assertEqual(b"1", os.getxattr(self.dir / "g", "user.a"))
         self.assertEqual(b"2", os.getxattr(self.dir, "user.b"))
+
+
+@unittest.skipUnless(harness.is_root(), "needs root to act as two users")
+class Privileges(harness.DirectoryCase):
+    """What takes suid and sgid away from a file, and what does not."""
+
+    def left(self, action, mode=0o6777, uid=harness.NOBODY):
+        path = self.write("f", b"x" * 100)
+        os.chown(path, 0, 0)
+        os.chmod(path, mode)
+        os.stat(path)
+        harness.in_child(lambda: action(path), uid)
+        left = stat.S_IMODE(path.stat().st_mode)
+        path.unlink()
+        return left
+
+    @staticmethod
+    def through(flags, action):
+        def call(path):
+            fd = os.open(path, flags)
+            try:
+                action(fd)
+            finally:
+                os.close(fd)
+        return call
+
+    def test_what_changes_the_bytes_of_a_file_takes_them_away(self):
+        changes = {
+            "write": self.through(os.O_WRONLY, lambda fd: os.write(fd, b"y")),
+            "append": self.through(os.O_WRONLY | os.O_APPEND, lambda fd: os.write(fd, b"y")),
+            "truncate": lambda path: os.truncate(path, 5),
+            "ftruncate": self.through(os.O_RDWR, lambda fd: os.ftruncate(fd, 5)),
+            "O_TRUNC": self.through(os.O_WRONLY | os.O_TRUNC, lambda fd: None),
+            "O_CREAT": self.through(os.O_CREAT | os.O_WRONLY | os.O_TRUNC, lambda fd: None),
+            "fallocate": self.through(os.O_RDWR, lambda fd: fallocate(fd, 0, 0, 200)),
+            "copy": self.through(os.O_RDWR, lambda fd: os.copy_file_range(fd, fd, 10, 0, 50)),
+        }
+        for name, change in changes.items():
+            with self.subTest(change=name):
+                self.assertEqual(0o777, self.left(change))
+
+    def test_what_does_not_change_bytes_leaves_them(self):
+        uses = {
+            "open": self.through(os.O_RDWR, lambda fd: None),
+            "read": self.through(os.O_RDONLY, lambda fd: os.read(fd, 10)),
+            "utimes": lambda path: os.utime(path),
+        }
+        for name, use in uses.items():
+            with self.subTest(use=name):
+                self.assertEqual(0o6777, self.left(use))
+
+    def test_root_keeps_them_when_it_writes_but_not_when_it_changes_the_owner(self):
+        write = self.through(os.O_WRONLY, lambda fd: os.write(fd, b"y"))
+        self.assertEqual(0o6777, self.left(write, uid=0))
+        self.assertEqual(0o6777, self.left(lambda path: os.truncate(path, 5), uid=0))
+        self.assertEqual(0o777, self.left(lambda path: os.chown(path, 5, -1), uid=0))
+        self.assertEqual(0o2767, self.left(lambda path: os.chown(path, 5, -1), 0o6767, uid=0))
+
+    def test_they_are_gone_for_good(self):
+        """Also where the kernel saw the file without them first, and after they are set again."""
+        write = self.through(os.O_WRONLY, lambda fd: os.write(fd, b"y"))
+        path = self.write("f", b"x")
+        os.chmod(path, 0o777)
+        for _ in range(3):
+            harness.in_child(lambda: write(path), harness.NOBODY)
+            os.chmod(path, 0o4777)
+            harness.in_child(lambda: write(path), harness.NOBODY)
+            self.assertEqual(0o777, stat.S_IMODE(path.stat().st_mode))
 
 
 if __name__ == "__main__":

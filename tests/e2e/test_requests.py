@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import stat
+import unittest
 from pathlib import Path
 
 import harness
@@ -126,6 +127,28 @@ class WarmAccess(RequestCase):
             os.fstat(file.fileno())
             self.assertEqual(3 << 20, len(file.read()))
 
+    @unittest.skipUnless(harness.is_root(), "only root may widen the readahead of a mount")
+    def test_a_big_file_is_read_in_big_requests(self):
+        big = self.dir / "big"
+        big.write_bytes(harness.noise(32 << 20))
+        with self.forgotten(big) as fd:
+            before = self.counts(self.point).get("read", 0)
+            while os.read(fd, 128 * 1024):
+                pass
+            requests = self.counts(self.point).get("read", 0) - before
+        # The readahead starts small; from then on a request is 1 MiB.
+        self.assertLess(requests, 48)
+
+    @contextlib.contextmanager
+    def forgotten(self, path):
+        """A descriptor of a file of which no page is cached."""
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            yield fd
+        finally:
+            os.close(fd)
+
     def test_a_symlink(self):
         os.symlink("note.md", self.dir / "link")
         os.readlink(self.dir / "link")
@@ -134,6 +157,24 @@ class WarmAccess(RequestCase):
         with self.expect(self.point):
             self.assertEqual("note.md", os.readlink(self.dir / "link"))
             self.assertEqual(7, os.stat(self.dir / "link").st_size)
+
+    def write(self, flags, times):
+        fd = os.open(self.dir / "written", flags | os.O_WRONLY, 0o644)
+        for _ in range(times):
+            os.write(fd, b"x")
+        os.close(fd)
+
+    def test_writes(self):
+        """FUSE asks for a security.capability at the first write to an inode of which attributes
+        came since it last asked, and at no other write."""
+        released = {"release": 1}
+        os.stat(self.dir)
+        with self.expect(self.point, lookup=1, create=1, getxattr=1, write=50, flush=1,
+                         asynchronous=released):
+            self.write(os.O_CREAT, 50)
+        os.stat(self.dir)
+        with self.expect(self.point, open=1, write=3, flush=1, asynchronous=released):
+            self.write(os.O_APPEND, 3)
 
     def test_the_mount_of_one_agent(self):
         point = self.mount("--agent", harness.AGENT)

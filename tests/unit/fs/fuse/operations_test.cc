@@ -336,6 +336,16 @@ struct WatchingView : MemoryView {
     seen_flags = flags;
     return MemoryView::Create(parent, name, mode, flags, caller);
   }
+  Result<vfs::Opened> Open(vfs::NodeId node, int flags, const vfs::Caller& caller) override {
+    seen = caller;
+    seen_flags = flags;
+    return MemoryView::Open(node, flags, caller);
+  }
+  Result<size_t> Write(vfs::HandleId handle, uint64_t offset, ByteView data,
+                       const vfs::Caller& caller) override {
+    seen = caller;
+    return MemoryView::Write(handle, offset, data, caller);
+  }
   vfs::Caller seen;
   int seen_flags = 0;
 };
@@ -348,6 +358,50 @@ TEST_CASE("the view is told who asks and with which flags") {
   CHECK(fixture.view->seen.gid == 6);
   CHECK(fixture.view->seen.pid == 7);
   CHECK(fixture.view->seen_flags == (O_WRONLY | O_APPEND | O_TRUNC));
+}
+
+TEST_CASE("whether suid and sgid are to go is what the kernel says, request by request") {
+  Fixture<WatchingView> fixture;
+  FakeKernel& kernel = fixture.kernel;
+  const auto created = kernel.Create(kRoot, "f", O_RDWR, S_IFREG | 0644);
+  CHECK(fixture.view->seen.keeps_privileges);
+  const uint64_t node = created.As<fuse_entry_out>().nodeid;
+  const bool kills = GENERATE(false, true);
+  INFO("kills " << kills);
+
+  fuse_open_in open{};
+  open.flags = O_RDWR | O_TRUNC;
+  if (kills) open.open_flags = FUSE_OPEN_KILL_SUIDGID;
+  const auto opened = kernel.Ask(FUSE_OPEN, node, Raw(open));
+  REQUIRE(opened.error == 0);
+  CHECK(fixture.view->seen.keeps_privileges == !kills);
+  CHECK(fixture.view->seen_flags == (O_RDWR | O_TRUNC));
+
+  fuse_create_in create{};
+  create.flags = O_RDWR | O_TRUNC;
+  create.mode = S_IFREG | 0644;
+  if (kills) create.open_flags = FUSE_OPEN_KILL_SUIDGID;
+  const std::string name("g\0", 2);
+  REQUIRE(kernel.Ask(FUSE_CREATE, kRoot, std::string(Raw(create)) + name).error == 0);
+  CHECK(fixture.view->seen.keeps_privileges == !kills);
+  CHECK(fixture.view->seen_flags == (O_RDWR | O_TRUNC));
+
+  fuse_write_in write{};
+  write.fh = OpenedOf(opened).fh;
+  write.size = 1;
+  write.flags = O_RDWR;
+  if (kills) write.write_flags = FUSE_WRITE_KILL_SUIDGID;
+  REQUIRE(kernel.Ask(FUSE_WRITE, node, std::string(Raw(write)) + "x").error == 0);
+  CHECK(fixture.view->seen.keeps_privileges == !kills);
+}
+
+TEST_CASE("a kernel that does not say whether suid and sgid go leaves that to the user id") {
+  Fixture<WatchingView> fixture(FakeKernel::kAllCapabilities & ~uint32_t{FUSE_HANDLE_KILLPRIV_V2});
+  fixture.kernel.Create(kRoot, "f", O_RDWR, S_IFREG | 0644);
+  CHECK_FALSE(fixture.view->seen.keeps_privileges);
+  fixture.kernel.ActAs({.uid = 0, .gid = 0, .pid = 1});
+  fixture.kernel.Create(kRoot, "g", O_RDWR, S_IFREG | 0644);
+  CHECK(fixture.view->seen.keeps_privileges);
 }
 
 }  // namespace

@@ -16,8 +16,9 @@ TEST_CASE("the handshake asks for what this file system relies on, and for nothi
   CHECK(init.major == FUSE_KERNEL_VERSION);
   CHECK(init.max_write == 1U << 20);
   CHECK(init.max_readahead == 128 * 1024);
-  for (const uint32_t wanted : {FUSE_EXPLICIT_INVAL_DATA, FUSE_PARALLEL_DIROPS, FUSE_ATOMIC_O_TRUNC,
-                                FUSE_ASYNC_READ, FUSE_DO_READDIRPLUS, FUSE_BIG_WRITES}) {
+  for (const uint32_t wanted :
+       {FUSE_EXPLICIT_INVAL_DATA, FUSE_PARALLEL_DIROPS, FUSE_ATOMIC_O_TRUNC, FUSE_ASYNC_READ,
+        FUSE_DO_READDIRPLUS, FUSE_BIG_WRITES, FUSE_HANDLE_KILLPRIV_V2}) {
     INFO(wanted);
     CHECK((init.flags & wanted) == wanted);
   }
@@ -33,7 +34,7 @@ TEST_CASE("the handshake asks for what this file system relies on, and for nothi
 TEST_CASE("a kernel that offers nothing is served too") {
   Fixture<> fixture(0);
   const uint32_t flags = fixture.kernel.init().flags;
-  CHECK((flags & (FUSE_EXPLICIT_INVAL_DATA | FUSE_PARALLEL_DIROPS)) == 0);
+  CHECK((flags & (FUSE_EXPLICIT_INVAL_DATA | FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV_V2)) == 0);
   CHECK(fixture.kernel.GetAttr(kRoot).error == 0);
 }
 

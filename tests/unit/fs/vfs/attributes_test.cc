@@ -85,6 +85,17 @@ TEST_CASE("A new owner takes S_ISUID away, and S_ISGID where the group may run t
   CHECK(ModeOf(Change(f, dir.id, chown, kRootUser)) == 02755);
 }
 
+TEST_CASE("A write takes the privileges of a file away from who may not keep them") {
+  VfsFixture f;
+  const NodeId node = f.Put("f", "x");
+  Change(f, node, Mode(06755));
+  const Opened opened = Must(f.view().Open(node, O_RDWR, kUser));
+  Must(f.view().Write(opened.handle, 0, "y", false, kRootUser));
+  CHECK(ModeOf(Must(f.view().GetAttributes(node))) == 06755);
+  Must(f.view().Write(opened.handle, 0, "z", false, kUser));
+  CHECK(ModeOf(Must(f.view().GetAttributes(node))) == 0755);
+}
+
 TEST_CASE("Truncate to the size that a file has leaves its times, ftruncate changes them") {
   VfsFixture f;
   const NodeId node = f.Put("f", "x");

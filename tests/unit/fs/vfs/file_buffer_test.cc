@@ -182,6 +182,31 @@ TEST_CASE("Equal bytes have equal ids, whatever way they came about") {
   CHECK((f.Store(third) == expected));
 }
 
+TEST_CASE("Zeroing a range whose end does not verify fails and changes nothing") {
+  BufferFixture f;
+  // Four chunks, of which the last one is not there.
+  FileBuffer source(f.volume(), f.budget, EmptyContent());
+  for (int i = 0; i < 4; ++i) {
+    Must(source.Write(i * cas::kChunkSize, Bytes(cas::kChunkSize, static_cast<char>('a' + i))));
+  }
+  BufferSnapshot snapshot = source.TakeSnapshot();
+  const BuiltContent built = Must(BuildContent(f.volume(), snapshot));
+  const Digest lost = Sha256::Of(Bytes(cas::kChunkSize, 'd'));
+  for (const auto& object : built.objects) {
+    if (object.digest != lost) f.volume().objects().Remember(object.digest, object.bytes);
+  }
+  FileBuffer buffer(f.volume(), f.budget, built.id);
+  const uint64_t used = f.budget.used();
+  CHECK(buffer.Zero(100, 3 * cas::kChunkSize + 100).code() == Code::kCorrupt);
+  CHECK_FALSE(buffer.dirty());
+  CHECK(f.budget.used() == used);
+  CHECK((Must(buffer.Read(0, 3 * cas::kChunkSize)) == Must(source.Read(0, 3 * cas::kChunkSize))));
+  // Up to where it verifies it works.
+  Must(buffer.Zero(100, 3 * cas::kChunkSize - 100));
+  CHECK((Must(buffer.Read(0, 3 * cas::kChunkSize)) ==
+         Bytes(100, 'a') + Bytes(3 * cas::kChunkSize - 100, '\0')));
+}
+
 TEST_CASE("A write into a chunk that does not verify fails and changes nothing") {
   BufferFixture f;
   const ContentId missing{Sha256::Of("not stored"), 10, ContentKind::kFlat};

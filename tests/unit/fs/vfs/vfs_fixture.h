@@ -39,7 +39,7 @@ inline void Must(const Status& status) {
 }
 
 inline constexpr Caller kUser{1000, 1000, 0, 022};
-inline constexpr Caller kRootUser{0, 0, 0, 022};
+inline constexpr Caller kRootUser{0, 0, 0, 022, true};
 inline constexpr Nanos kSecond = 1'000'000'000;
 
 class VfsFixture {
@@ -78,7 +78,7 @@ class VfsFixture {
     return Must(view_->Create(memory(), name, 0644, flags, kUser));
   }
   void Write(HandleId handle, uint64_t offset, ByteView data) {
-    REQUIRE(Must(view_->Write(handle, offset, data, false, kUser)) == data.size());
+    REQUIRE(Must(view_->Write(handle, offset, data, kUser)) == data.size());
   }
   void Close(HandleId handle) {
     Must(view_->Flush(handle));

@@ -62,9 +62,11 @@ Result<std::vector<std::string>> VerifyPack(FileIo& io, PackId pack);
 Status CarryIntoPack(FileIo& io, uint64_t number, uint64_t good_end);
 
 // Replaces frames of a pack that `erases` chooses by frames of zeros of the same length: all other
-// locations stay. The pack is written anew, synced, and put in the old one's place, whose blocks
-// are then free (what a disk keeps of freed blocks is the disk's). Nothing is written when none is
-// chosen; returns how many were.
+// locations stay. Damaged ranges, of which nobody can say whose bytes they hold, become zeros as
+// well. Where the footer is damaged the frames are scanned, and whatever follows the last good one
+// is dropped. The pack is written anew, synced, and put in the old one's place, whose blocks are
+// then free (what a disk keeps of freed blocks is the disk's). Nothing is written when there is
+// nothing to erase. Returns how many frames were. kUnknownFormat for a footer of a later version.
 using FrameChooser = std::function<bool(const Location& where, ByteView payload)>;
 Result<uint64_t> EraseFrames(FileIo& io, PackId pack, const FrameChooser& erases);
 

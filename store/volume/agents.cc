@@ -9,23 +9,37 @@ namespace memoirfs::volume {
 
 using chain::Op;
 
-Stream* Volume::Impl::AddStream(StreamId id, const meta::StreamRow& row) {
+// Once it is here a stream stays as long as the volume: whoever found it may go on using it.
+void Volume::Impl::AddStream(std::unique_ptr<Stream> stream) {
+  UseUpStream(stream->id);
+  const MutexLock lock(streams_mutex_);
+  streams_.emplace(stream->id, std::move(stream));
+}
+
+void Volume::Impl::UseUpStream(StreamId id) {
   const MutexLock lock(streams_mutex_);
   next_stream_ = std::max(next_stream_, id.value + 1);
-  return streams_.insert_or_assign(id, std::make_unique<Stream>(id, row)).first->second.get();
+}
+
+uint32_t Volume::Impl::NextStream() const {
+  const MutexLock lock(streams_mutex_);
+  return next_stream_;
 }
 
 std::vector<Stream*> Volume::Impl::Streams() const {
   std::vector<Stream*> streams;
   const MutexLock lock(streams_mutex_);
-  for (const auto& [id, stream] : streams_) streams.push_back(stream.get());
+  for (const auto& [id, stream] : streams_) {
+    if (id != purged_.load()) streams.push_back(stream.get());
+  }
   return streams;
 }
 
 Result<Stream*> Volume::Impl::FindStream(StreamId id) const {
   const MutexLock lock(streams_mutex_);
   const auto found = streams_.find(id);
-  if (found == streams_.end()) return Status(Code::kNotFound, "there is no such stream");
+  if (found == streams_.end() || id == purged_.load())
+    return Status(Code::kNotFound, "there is no such stream");
   return found->second.get();
 }
 
@@ -46,6 +60,7 @@ std::vector<AgentFacts> Volume::Impl::ListAgents() const {
 Result<AgentFacts> Volume::Impl::AddAgent(const std::string& name, uint32_t uid, uint32_t gid) {
   TRY(CheckAgentName(name));
   const MutexLock agents_lock(agents_mutex_);
+  TRY(CheckNoPurge());
   for (Stream* const stream : Streams()) {
     if (stream->agent != name) continue;
     if (!FactsOf(*stream).removed) {
@@ -54,6 +69,18 @@ Result<AgentFacts> Volume::Impl::AddAgent(const std::string& name, uint32_t uid,
     TRY(SetRemoved(*stream, false));
     return FactsOf(*stream);
   }
+  ASSIGN_OR_RETURN(std::unique_ptr<Stream> made, MakeStream(name, uid, gid));
+  const Stream& stream = *made;
+  AddStream(std::move(made));
+  // From here on the agent exists, whatever becomes of the barrier.
+  TRY(Sync());
+  return FactsOf(stream);
+}
+
+// Nobody else sees the stream before it has its genesis. Where that fails, its number is used up:
+// some of the record may be on the disk.
+Result<std::unique_ptr<Stream>> Volume::Impl::MakeStream(const std::string& name, uint32_t uid,
+                                                         uint32_t gid) {
   StreamId id;
   {
     const MutexLock lock(streams_mutex_);
@@ -62,30 +89,22 @@ Result<AgentFacts> Volume::Impl::AddAgent(const std::string& name, uint32_t uid,
   meta::StreamRow row;
   row.agent = name;
   row.next_id = kRootInode.value + 1;
-  Stream* const stream = AddStream(id, row);
-  Status status;
+  auto stream = std::make_unique<Stream>(id, row);
+  const Nanos now = clock_.Now();
+  Attributes root;
+  root.mode = S_IFDIR | 0700;
+  root.uid = uid;
+  root.gid = gid;
+  root.atime = root.mtime = root.ctime = root.btime = now;
+  Commit commit;
+  commit.change.op = Op::kGenesis;
+  commit.change.ino = kRootInode;
+  commit.change.attributes = root;
   {
     const MutexLock lock(stream->mutex);
-    Commit commit;
-    commit.change.op = Op::kGenesis;
-    commit.change.ino = kRootInode;
-    const Nanos now = clock_.Now();
-    Attributes root;
-    root.mode = S_IFDIR | 0700;
-    root.uid = uid;
-    root.gid = gid;
-    root.atime = root.mtime = root.ctime = root.btime = now;
-    commit.change.attributes = root;
-    status = Append(*stream, std::move(commit));
+    TRY(Append(*stream, std::move(commit)));
   }
-  if (!status.ok()) {
-    const MutexLock lock(streams_mutex_);
-    streams_.erase(id);
-    return status;
-  }
-  // From here on the agent exists, whatever becomes of the barrier.
-  TRY(Sync());
-  return FactsOf(*stream);
+  return stream;
 }
 
 Status Volume::Impl::SetRemoved(Stream& stream, bool removed) {
@@ -103,10 +122,11 @@ Status Volume::Impl::SetRemoved(Stream& stream, bool removed) {
 
 Status Volume::Impl::RemoveAgent(const std::string& name, bool purge) {
   const MutexLock agents_lock(agents_mutex_);
+  TRY(CheckNoPurge());
   for (Stream* const stream : Streams()) {
     const AgentFacts facts = FactsOf(*stream);
     if (facts.name != name || (facts.removed && !purge)) continue;
-    if (purge) return Purge(*stream);
+    if (purge) return DecidePurge(*stream);
     return SetRemoved(*stream, true);
   }
   return Status(Code::kNotFound, "there is no agent '" + name + "'");

@@ -256,7 +256,8 @@ void Volume::Impl::Close() {
   preparer_wake_.NotifyAll();
   if (committer_.joinable()) committer_.join();
   if (preparer_.joinable()) preparer_.join();
-  if (!opened_ || journal_->failed()) return;
+  // Behind a purge that was decided, the next opening starts from the packs in any case.
+  if (!opened_ || journal_->failed() || purged_.load() != StreamId()) return;
   if (index_->damaged()) {
     Log(LogLevel::kError, "volume.index-damaged",
         "the index was found damaged while it was used; the next opening rebuilds it");

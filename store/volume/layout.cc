@@ -11,6 +11,8 @@ namespace memoirfs::volume {
 namespace {
 
 constexpr char kFormatFile[] = "FORMAT";
+constexpr char kStreamsFile[] = "STREAMS";
+constexpr char kStreamsMagic[] = "memoirfs-streams";
 constexpr char kMagic[] = "memoirfs-store";
 constexpr int kVersion = 1;
 constexpr std::array kDirectories = {"journal", "packs",      "chains", kIndexDirectory,
@@ -18,6 +20,11 @@ constexpr std::array kDirectories = {"journal", "packs",      "chains", kIndexDi
 
 std::string WithChecksum(const std::string& body) {
   return body + "sha256 " + Sha256::Of(body).ToHex() + "\n";
+}
+
+bool FitsChecksum(const std::string& text) {
+  const size_t checksum_at = text.rfind("sha256 ");
+  return checksum_at != std::string::npos && text == WithChecksum(text.substr(0, checksum_at));
 }
 
 // The value behind `key ` at the start of a line; empty when there is no such line.
@@ -60,10 +67,7 @@ Result<StoreFormat> ReadFormat(FileIo& io) {
   }
   TRY(text);
   const std::string version = ValueOf(*text, kMagic);
-  const size_t checksum_at = text->rfind("sha256 ");
-  const bool whole =
-      checksum_at != std::string::npos && *text == WithChecksum(text->substr(0, checksum_at));
-  if (!whole) {
+  if (!FitsChecksum(*text)) {
     return Status(Code::kCorrupt, io.root() +
                                       "/FORMAT is damaged: its checksum does not fit. "
                                       "Restore this file from a copy of the store");
@@ -81,6 +85,30 @@ Result<StoreFormat> ReadFormat(FileIo& io) {
                                             features);
   }
   return StoreFormat{ValueOf(*text, "id")};
+}
+
+Result<uint32_t> ReadNextStream(FileIo& io) {
+  const Result<Bytes> text = ReadWholeFile(io, kStreamsFile);
+  if (text.code() == Code::kNotFound) return uint32_t{1};
+  TRY(text);
+  if (!FitsChecksum(*text)) {
+    return Status(Code::kCorrupt, io.root() + "/" + kStreamsFile +
+                                      " is damaged: its checksum does not fit. Restore this file "
+                                      "from a copy of the store; without it, a new agent may get "
+                                      "the number of one that was purged");
+  }
+  if (const std::string version = ValueOf(*text, kStreamsMagic);
+      version != std::to_string(kVersion)) {
+    return Status(Code::kUnknownFormat, io.root() + "/" + kStreamsFile + " has version '" +
+                                            version + "': open the store with a newer memoirfs");
+  }
+  const std::string next = ValueOf(*text, "next");
+  return static_cast<uint32_t>(std::strtoul(next.c_str(), nullptr, 10));
+}
+
+Status WriteNextStream(FileIo& io, uint32_t next) {
+  const std::string body = fmt::format("{} {}\nnext {}\n", kStreamsMagic, kVersion, next);
+  return WriteFileAtomically(io, kStreamsFile, WithChecksum(body));
 }
 
 }  // namespace memoirfs::volume

@@ -28,6 +28,11 @@ Status CreateLayout(FileIo& io);
 // feature that this program does not know, kCorrupt when its checksum does not fit.
 Result<StoreFormat> ReadFormat(FileIo& io);
 
+// The first number that no stream ever had: 1 before the first purge. Only a purge makes it
+// necessary, for every other stream leaves a chain behind. kCorrupt with what to do.
+Result<uint32_t> ReadNextStream(FileIo& io);
+Status WriteNextStream(FileIo& io, uint32_t next);  // durable on return
+
 // A random UUID (RFC 9562 version 4) as text.
 std::string NewUuid();
 

@@ -80,6 +80,7 @@ Status Recovery::StartRebuild(const std::string& why) {
 }
 
 Status Recovery::OpenIndex() {
+  if (purge_) return StartRebuild("an agent is being purged");
   if (v_.io_.Stat(kRebuildMarker).ok()) {
     TRY(StartRebuild("it was found damaged, or a repair was asked for"));
     return {};
@@ -237,6 +238,7 @@ Status Recovery::AdoptPack(journal::PackId pack) {
   }
   meta::Batch batch;
   for (const journal::PackedObject& object : contents->objects) {
+    if (IsPurged(object.digest, object.location)) continue;
     batch.Put(meta::LocationKey(object.digest), meta::EncodeLocation(object.location));
   }
   if (pack.bulk) batch.Put(meta::BulkKey(pack.number), {});
@@ -271,7 +273,7 @@ Status Recovery::RebuildFromChains() {
   ASSIGN_OR_RETURN(const auto names, v_.io_.List("chains"));
   for (const std::string& name : names) {
     const StreamId stream(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
-    if (chain::ChainDirectory(stream) != "chains/" + name) continue;
+    if (chain::ChainDirectory(stream) != "chains/" + name || IsPurged(stream)) continue;
     TRY(RewriteLastSegment(stream));
     const Status status =
         chain::ForEachLine(v_.io_, stream, [&](uint64_t number, std::string_view line) {
@@ -306,8 +308,10 @@ Status Recovery::ReplayFrame(const journal::FrameHeader& header, const journal::
   switch (header.type) {
     case journal::FrameType::kBlob:
     case journal::FrameType::kExtend: {
+      const Digest digest = Decoder(payload).Hash();
+      if (IsPurged(digest, where)) return {};
       meta::Batch batch;
-      batch.Put(meta::LocationKey(Decoder(payload).Hash()), meta::EncodeLocation(where));
+      batch.Put(meta::LocationKey(digest), meta::EncodeLocation(where));
       v_.index_->Apply(std::move(batch), kDurable);
       return FlushWhenFull(false);
     }
@@ -335,7 +339,7 @@ Status Recovery::ReplayFrame(const journal::FrameHeader& header, const journal::
 
 Status Recovery::ReplayRecord(std::string_view line) {
   ASSIGN_OR_RETURN(const chain::ParsedRecord record, chain::ParseRecord(line));
-  if (broken_streams_.count(record.stream) != 0) return {};
+  if (broken_streams_.count(record.stream) != 0 || IsPurged(record.stream)) return {};
   ASSIGN_OR_RETURN(auto row, v_.tables_->Stream(record.stream));
   meta::StreamRow applied = row.value_or(meta::StreamRow{});
   if (record.seq <= applied.seq) {
@@ -408,6 +412,7 @@ Status Recovery::FillGap(const meta::StreamRow& row, StreamId stream, Seq upto) 
 
 Status Recovery::ReplayIntent(ByteView payload) {
   ASSIGN_OR_RETURN(const Intent intent, Intent::Decode(payload));
+  if (IsPurged(intent.stream)) return {};
   const IntentKey key{intent.stream, intent.ino};
   switch (intent.kind) {
     case Intent::Kind::kCreate:
@@ -431,9 +436,11 @@ Status Recovery::Run() {
     const MutexLock lock(v_.checkpoint_mutex_);
     v_.KeepSpareSpace();
   }
+  ASSIGN_OR_RETURN(purge_, ReadPurgePlan(v_.io_));
   TRY(OpenIndex());
   ASSIGN_OR_RETURN(const bool clean, ContinuesCleanly());
   if (!clean) TRY(CarryJournals());
+  if (purge_) TRY(CarryOutPurge());
   if (rebuild_) {
     rebuilding_chains_ = true;
     TRY(RebuildFromChains());
@@ -448,6 +455,7 @@ Status Recovery::Run() {
   TRY(SettleIntents());
   if (!clean) TRY(v_.Checkpoint());
   if (rebuild_ && v_.io_.Stat(kRebuildMarker).ok()) TRY(v_.io_.Remove(kRebuildMarker));
+  if (purge_ && v_.purge_pending_.empty()) TRY(RemovePurgePlan(v_.io_));
   return {};
 }
 

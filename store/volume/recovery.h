@@ -10,6 +10,7 @@
 //   3. A fresh journal starts. Intents left over become records. A checkpoint ends it.
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -42,6 +43,15 @@ class Recovery {
   void Report(const journal::JournalFinding& finding);
   Status StartJournal(bool clean);
 
+  // A purge that was decided.
+  Status CarryOutPurge();
+  Status ErasePurged();
+  Status RemoveFiles(const std::string& directory);
+  bool IsPurged(StreamId stream) const { return purge_ && purge_->stream == stream; }
+  bool IsPurged(const Digest& digest, const journal::Location& where) const {
+    return purge_ && purge_->Erases(digest, where.pack);
+  }
+
   // The index.
   Status AdoptPack(journal::PackId pack);
   Status AdoptBulkPacks();
@@ -63,6 +73,7 @@ class Recovery {
 
   // The end.
   Status LoadStreams();
+  Status UseUpStreams();
   Status LoadCorrupt();
   Status DropOrphans();
   Status SettleIntents();
@@ -73,6 +84,7 @@ class Recovery {
   std::vector<uint64_t> logs_;  // unsealed journals
   std::set<uint64_t> packs_;    // sealed or carried ones
   std::set<uint64_t> bulks_;
+  std::optional<PurgePlan> purge_;
   meta::CheckpointRow checkpoint_;
   bool rebuild_ = false;
   bool rebuilding_chains_ = false;  // the lines come from the segments themselves

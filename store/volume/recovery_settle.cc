@@ -15,10 +15,11 @@ Status Recovery::LoadStreams() {
       failure = row.status();
       return false;
     }
-    v_.AddStream(meta::StreamOfKey(key), *row);
+    v_.AddStream(std::make_unique<Stream>(meta::StreamOfKey(key), *row));
     return true;
   }));
   TRY(failure);
+  TRY(UseUpStreams());
   for (const auto& [id, why] : broken_streams_) {
     const auto stream = v_.FindStream(id);
     if (!stream.ok()) continue;
@@ -27,6 +28,20 @@ Status Recovery::LoadStreams() {
     (*stream)->read_only_reason = why;
     // Its chain file stays as it was found: it may hold what the journal lacks.
     v_.broken_segments_.insert(id);
+  }
+  return {};
+}
+
+// Numbers of streams that have no row: purged ones, and ones whose chain is too damaged to have
+// one.
+Status Recovery::UseUpStreams() {
+  ASSIGN_OR_RETURN(const uint32_t next, ReadNextStream(v_.io_));
+  if (next > 1) v_.UseUpStream(StreamId(next - 1));
+  for (const auto& [id, why] : broken_streams_) v_.UseUpStream(id);
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List("chains"));
+  for (const std::string& name : names) {
+    const StreamId id(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
+    if (chain::ChainDirectory(id) == "chains/" + name) v_.UseUpStream(id);
   }
   return {};
 }

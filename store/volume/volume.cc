@@ -80,6 +80,7 @@ VolumeFacts Volume::Impl::Facts() const {
   facts.barriers = journal_->sync_count();
   facts.overlay_bytes = index_->overlay_bytes();
   facts.agents = ListAgents();
+  facts.purge_pending = purge_pending_;
   facts.read_only = options_.read_only || journal_->failed();
   if (journal_->failed()) facts.read_only_reason = "a write to the journal failed";
   for (const Stream* stream : Streams()) {

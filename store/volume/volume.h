@@ -93,6 +93,8 @@ struct VolumeFacts {
   journal::Lsn durable;
   uint64_t barriers = 0;  // fdatasync calls on the journal
   size_t overlay_bytes = 0;
+  // Why a purge that was decided is not carried out yet: the next opening tries again. Empty: none.
+  std::string purge_pending;
   uint64_t pending_creates = 0;
   std::vector<AgentFacts> agents;
   struct Corrupt {
@@ -119,8 +121,11 @@ class Volume {
   // A new stream with its genesis record, durable on return. An agent that was removed comes back
   // with its history. kExists, kInvalidArgument.
   Result<AgentFacts> AddAgent(const std::string& name, uint32_t uid, uint32_t gid);
-  // The name is no longer mounted; chain and history stay. With `purge` both go, and the bytes
-  // that no other agent refers to. kNotFound.
+  // The name is no longer mounted; chain and history stay. kNotFound.
+  //
+  // With `purge` both go, and the bytes that no other agent refers to. On return this is decided,
+  // durably; the next opening carries it out, and should follow at once. Until then nobody finds
+  // the agent, and all changes answer kReadOnly. Nobody may have a chunk session.
   Status RemoveAgent(const std::string& name, bool purge);
   std::vector<AgentFacts> ListAgents() const;                   // removed ones too; by name
   Result<AgentFacts> FindAgent(const std::string& name) const;  // kNotFound for removed ones too

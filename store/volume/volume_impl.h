@@ -4,7 +4,8 @@
 //   volume.cc     the facade        agents.cc     agents, genesis        append.cc   one commit
 //   namespace.cc  names             attributes.cc attributes, xattrs     content.cc  file content
 //   committer.cc  barrier, segments, checkpoints, sealing                history.cc  the past
-//   recovery*.cc  opening after a crash, and rebuilding the index     purge.cc    erasing an agent
+//   recovery*.cc  opening after a crash, rebuilding the index, carrying out a purge
+//   purge.cc      deciding to purge an agent
 
 #include <atomic>
 #include <map>
@@ -22,6 +23,7 @@
 #include "store/meta/index.h"
 #include "store/volume/apply.h"
 #include "store/volume/layout.h"
+#include "store/volume/purge_plan.h"
 #include "store/volume/stream.h"
 #include "store/volume/tables.h"
 #include "store/volume/volume.h"
@@ -110,6 +112,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
 
  private:
   friend class Recovery;
+  friend class PurgePlanner;
   friend class BulkSession;
 
   // --- append.cc: one commit ---
@@ -163,18 +166,23 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status ShowRemoval(StreamId stream, InodeId directory);
 
   // --- agents.cc ---
-  Stream* AddStream(StreamId id, const meta::StreamRow& row);
+  void AddStream(std::unique_ptr<Stream> stream);
+  Result<std::unique_ptr<Stream>> MakeStream(const std::string& name, uint32_t uid, uint32_t gid);
+  // No stream that is made from now on gets this number.
+  void UseUpStream(StreamId id);
+  uint32_t NextStream() const;
   AgentFacts FactsOf(const Stream& stream) const;
   Status SetRemoved(Stream& stream, bool removed);
 
   // --- purge.cc ---
-  Status Purge(Stream& stream);
-  Result<std::set<Digest>> ObjectsOf(StreamId stream);
-  Status KeepWithBases(Digest digest, std::set<Digest>& objects);
-  Result<std::set<Digest>> ObjectsOfOnly(const Stream& stream);
-  Status EraseFromPacks(StreamId stream, const std::set<Digest>& objects);
-  Status DropRows(StreamId stream, const std::set<Digest>& objects);
-  Status RemoveChain(StreamId stream);
+  Status DecidePurge(const Stream& stream);
+  Status CheckNoPurge() const;
+  Result<PurgePlan> PlanPurge(StreamId stream);
+  void RefuseChanges();
+  void AllowChanges();
+  // The contents that rows of the index name, by the inode that has them; attributes' values too.
+  using ContentVisitor = std::function<void(InodeId ino, const ContentId& content)>;
+  Status ForEachContent(StreamId stream, const ContentVisitor& visit) const;
 
   // --- committer.cc ---
   struct QueuedLine {
@@ -208,6 +216,9 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   mutable Mutex streams_mutex_{LockRank::kStreams};
   std::map<StreamId, std::unique_ptr<Stream>> streams_ GUARDED_BY(streams_mutex_);
   uint32_t next_stream_ GUARDED_BY(streams_mutex_) = 1;
+  // A stream whose purge is decided: nobody finds it, and the volume changes nothing any more.
+  std::atomic<StreamId> purged_{};
+  std::string purge_pending_;  // why a purge is not carried out yet; set by recovery
 
   Mutex agents_mutex_{LockRank::kSession};  // one agent is added or removed at a time
   Mutex commit_mutex_{LockRank::kCommit};

@@ -231,6 +231,7 @@ TEST_CASE("purging an agent erases its bytes and leaves those of others") {
   const Status removed = store->RemoveAgent("ada", true);
   INFO(removed.ToString());
   REQUIRE(removed.ok());
+  store.Reopen();
   for (const auto& entry : fs::recursive_directory_iterator(store.root())) {
     if (!entry.is_regular_file() || entry.path().filename() == "LOCK") continue;
     std::ifstream in(entry.path());

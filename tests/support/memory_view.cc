@@ -415,7 +415,7 @@ Result<uint64_t> MemoryView::Seek(HandleId handle, uint64_t offset, int whence) 
 Result<size_t> MemoryView::CopyRange(HandleId from, uint64_t from_offset, HandleId to,
                                      uint64_t to_offset, size_t size, const Caller& caller) {
   ASSIGN_OR_RETURN(const Bytes data, Read(from, from_offset, size));
-  return Write(to, to_offset, data, caller);
+  return Write(to, to_offset, data, false, caller);
 }
 
 Status MemoryView::ReadDirectory(NodeId node, uint64_t offset, bool, const AddEntry& add) {

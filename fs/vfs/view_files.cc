@@ -46,11 +46,12 @@ Result<View::Created> ViewImpl::CreateNew(const NodeParts& parent, const std::st
                    volume_.Create(parent.stream, parent.ino, name, node, by.actor));
   file->node = NodeParts{parent.stream, inode.id, std::nullopt};
   file->inode = core_->inodes().Pin(KeyOf(file->node));
-  TRY(file->inode->NoteCreated(parent.ino, by));
-  Created created;
-  ASSIGN_OR_RETURN(created.opened, AddHandle(file));
-  ASSIGN_OR_RETURN(created.node, Made(parent, name, inode));
-  return created;
+  if (Status noted = file->inode->NoteCreated(parent.ino, by); !noted.ok()) {
+    return Undo(parent, name, noted, by.actor);
+  }
+  Result<Node> made = Made(parent, name, inode);
+  if (!made.ok()) return Undo(parent, name, made.status(), by.actor);
+  return Created{*std::move(made), AddHandle(std::move(file))};
 }
 
 Result<Opened> ViewImpl::Open(NodeId node, int open_flags, const Caller& caller) {
@@ -86,13 +87,13 @@ Result<Opened> ViewImpl::OpenVirtual(const NodeParts& parts, int open_flags) {
   if (parts.kind == VirtualKind::kStatus) {
     ASSIGN_OR_RETURN(file->rendered, RenderStatus(parts.stream));
   }
-  ASSIGN_OR_RETURN(Opened opened, AddHandle(std::move(file)));
+  Opened opened = AddHandle(std::move(file));
   opened.keep_cache = false;
   opened.direct_io = true;
   return opened;
 }
 
-Result<Opened> ViewImpl::AddHandle(std::shared_ptr<OpenFile> file) {
+Opened ViewImpl::AddHandle(std::shared_ptr<OpenFile> file) {
   if (file->inode) ++file->inode->handles;
   ++core_->open_files();
   Opened opened;

@@ -101,6 +101,9 @@ class ViewImpl : public View {
   // --- names ----------------------------------------------------------------------------------
   Result<volume::NewNode> NewNodeIn(const NodeParts& parent, uint32_t mode, const Caller& caller);
   Result<Node> Made(const NodeParts& parent, const std::string& name, const volume::Inode& inode);
+  // What was made under this name is not to be: its caller gets `failure`.
+  Status Undo(const NodeParts& parent, const std::string& name, const Status& failure,
+              const chain::Actor& actor);
   Status CommitNamed(const NodeParts& parent, const std::string& name);
   Status RenameWithin(const NodeParts& from, const std::string& name, const NodeParts& to,
                       const std::string& new_name, volume::RenameMode mode,
@@ -112,7 +115,8 @@ class ViewImpl : public View {
                             int open_flags, const Caller& caller);
   Result<Opened> OpenReal(const NodeParts& parts, int open_flags, const Caller& caller);
   Result<Opened> OpenVirtual(const NodeParts& parts, int open_flags);
-  Result<Opened> AddHandle(std::shared_ptr<OpenFile> file);
+  // The last step of each open: nothing that can fail may follow, or nobody would close the handle.
+  Opened AddHandle(std::shared_ptr<OpenFile> file);
   // The open file behind a handle, to be changed through it.
   Result<std::shared_ptr<OpenFile>> FileForChange(HandleId handle);
   // As it is, to be read.

@@ -5,6 +5,7 @@
 #include "fs/vfs/actor.h"
 #include "fs/vfs/view_impl.h"
 #include "store/base/file_name.h"
+#include "store/base/log.h"
 
 namespace memoirfs::vfs {
 namespace {
@@ -40,6 +41,20 @@ Result<Node> ViewImpl::Made(const NodeParts& parent, const std::string& name,
   return NodeFor(NodeParts{parent.stream, inode.id, std::nullopt});
 }
 
+Status ViewImpl::Undo(const NodeParts& parent, const std::string& name, const Status& failure,
+                      const chain::Actor& actor) {
+  const auto removed = volume_.Unlink(parent.stream, parent.ino, name, actor);
+  if (!removed.ok()) {
+    Log(LogLevel::kWarn, "vfs.create",
+        "the new file '" + name +
+            "' stays, though its caller was told that it failed: " + removed.status().ToString());
+    return failure;
+  }
+  NoteNames(parent.stream, *removed);
+  NotifyEntry(parent, name);
+  return failure;
+}
+
 Result<Node> ViewImpl::MakeNode(NodeId parent, const std::string& name, uint32_t mode,
                                 uint64_t rdev, const Caller& caller) {
   ASSIGN_OR_RETURN(const NodeParts parts, ResolveForChange(parent));
@@ -59,8 +74,9 @@ Result<Node> ViewImpl::MakeNode(NodeId parent, const std::string& name, uint32_t
   if (S_ISREG(mode)) {
     // Nobody has it open, so no RELEASE would commit it.
     const InodePin live = core_->inodes().Pin({parts.stream, inode.id});
-    TRY(live->NoteCreated(parts.ino, by));
-    TRY(live->Commit());
+    Status committed = live->NoteCreated(parts.ino, by);
+    if (committed.ok()) committed = live->Commit();
+    if (!committed.ok()) return Undo(parts, name, committed, by.actor);
   }
   return Made(parts, name, inode);
 }

@@ -341,10 +341,10 @@ struct WatchingView : MemoryView {
     seen_flags = flags;
     return MemoryView::Open(node, flags, caller);
   }
-  Result<size_t> Write(vfs::HandleId handle, uint64_t offset, ByteView data,
+  Result<size_t> Write(vfs::HandleId handle, uint64_t offset, ByteView data, bool writeback,
                        const vfs::Caller& caller) override {
     seen = caller;
-    return MemoryView::Write(handle, offset, data, caller);
+    return MemoryView::Write(handle, offset, data, writeback, caller);
   }
   vfs::Caller seen;
   int seen_flags = 0;

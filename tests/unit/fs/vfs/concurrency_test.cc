@@ -39,7 +39,7 @@ TEST_CASE("Appends of several handles are all kept, while the file is committed 
     workers.Start([&view, node, letter]() -> Status {
       ASSIGN_OR_RETURN(const Opened opened, view.Open(node, O_WRONLY | O_APPEND, kUser));
       for (size_t i = 0; i < kAppends; ++i) {
-        TRY(view.Write(opened.handle, 0, Bytes(1000, letter), kUser));
+        TRY(view.Write(opened.handle, 0, Bytes(1000, letter), false, kUser));
         if (i % 10 == 0) TRY(view.Flush(opened.handle));
         TRY(view.Read(opened.handle, i * 1000, 1000));
         TRY(view.GetAttributes(node));
@@ -69,7 +69,7 @@ TEST_CASE("Saves by rename in one directory, from two views, do not disturb each
       for (int i = 0; i < 30; ++i) {
         ASSIGN_OR_RETURN(const View::Created created,
                          view.Create(f.memory(), name + ".tmp", 0644, O_RDWR, kUser));
-        TRY(view.Write(created.opened.handle, 0, std::to_string(i), kUser));
+        TRY(view.Write(created.opened.handle, 0, std::to_string(i), false, kUser));
         TRY(view.Rename(f.memory(), name + ".tmp", f.memory(), name, volume::RenameMode::kReplace,
                         kUser));
         TRY(view.Flush(created.opened.handle));

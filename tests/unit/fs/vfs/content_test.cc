@@ -132,7 +132,7 @@ TEST_CASE("Writes beyond the greatest size are EFBIG") {
   VfsFixture f;
   const View::Created created = f.Create("f");
   const Result<size_t> result =
-      f.view().Write(created.opened.handle, uint64_t{1} << 52, "x", kUser);
+      f.view().Write(created.opened.handle, uint64_t{1} << 52, "x", false, kUser);
   CHECK(result.status().ToErrno() == EFBIG);
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("Other views are told of changes in the order of each directory, and t
   Must(changing->SetAttributes(dir, {}, std::nullopt, kUser));
   Must(changing->RemoveDirectory(f.memory(), "d", kUser));
   const View::Created file = Must(changing->Create(f.memory(), "f", 0644, O_RDWR, kUser));
-  Must(changing->Write(file.opened.handle, 0, "x", kUser));
+  Must(changing->Write(file.opened.handle, 0, "x", false, kUser));
   const Lines lines = other.WaitFor(4);
   REQUIRE(lines.size() >= 4);
   CHECK(lines[0] == "entry " + memory + " d");

@@ -78,7 +78,7 @@ class VfsFixture {
     return Must(view_->Create(memory(), name, 0644, flags, kUser));
   }
   void Write(HandleId handle, uint64_t offset, ByteView data) {
-    REQUIRE(Must(view_->Write(handle, offset, data, kUser)) == data.size());
+    REQUIRE(Must(view_->Write(handle, offset, data, false, kUser)) == data.size());
   }
   void Close(HandleId handle) {
     Must(view_->Flush(handle));

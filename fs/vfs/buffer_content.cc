@@ -15,6 +15,12 @@ bool BufferContent::dirty() const {
   return !chunks.empty() || size != base.size || base_visible < base.size;
 }
 
+bool BufferContent::has_data() const {
+  return base_visible > 0 || std::any_of(chunks.begin(), chunks.end(), [](const auto& chunk) {
+           return chunk.second.kind != ChangedChunk::Kind::kHole;
+         });
+}
+
 Result<Bytes> BufferContent::ReadChunk(cas::ObjectStore& objects, uint64_t index, uint64_t from,
                                        uint64_t to) const {
   Bytes out;

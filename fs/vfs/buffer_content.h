@@ -37,6 +37,7 @@ struct BufferContent {
   std::map<uint64_t, ChangedChunk> chunks;  // by index
 
   bool dirty() const;
+  bool has_data() const;  // not holes alone
   uint64_t ChunkLength(uint64_t index) const { return cas::ChunkLength(size, index); }
 
   // Bytes `from` to `to` of one chunk, counted from its start; `to` is at most its length.

@@ -121,6 +121,7 @@ class LiveInode {
   void Touch() REQUIRES(content_);
   void UpdateKeep() REQUIRES(content_);
   Status ResizeAndNote(uint64_t size, bool note) REQUIRES(content_);
+  bool MustNoteTruncation() const REQUIRES_SHARED(content_);
   Status ApplyAttributes(const AttributeChange& change, const ChangeBy& by, bool* commit_now)
       REQUIRES(commit_);
 

@@ -49,10 +49,17 @@ Status CheckSize(const AttributeChange& change, const Attributes& attributes) {
 
 void LiveInode::ClearPrivileges() { attributes_.mode = WithoutPrivileges(attributes_.mode); }
 
+// Of a file that no record knows a crash leaves zeros up to the noted size. That is what it holds
+// until its first write; later it would be neither the old nor the new, and the file comes back
+// empty, unless a note says otherwise already.
+bool LiveInode::MustNoteTruncation() const {
+  return !unlinked_ && (committed_ || truncation_noted_ || !buffer_->content().has_data());
+}
+
 // `note`: the commit is not to follow at once, so a crash of the daemon must not lose this.
 Status LiveInode::ResizeAndNote(uint64_t size, bool note) {
   const bool changes = buffer_->size() != size;
-  const bool noted = changes && note && committed_ && !unlinked_;
+  const bool noted = changes && note && MustNoteTruncation();
   if (noted) {
     TRY(volume_.NoteTruncation(key_.stream, key_.ino, size));
     truncation_noted_ = true;

@@ -63,6 +63,33 @@ TEST_CASE("A created file and a truncation survive a crash of the daemon before 
   CHECK(f.ContentsOf("kept").empty());
 }
 
+TEST_CASE("The size of a new file that was not written yet survives a crash of the daemon") {
+  VfsFixture f;
+  const auto resize = [&](const View::Created& file, uint64_t size) {
+    AttributeChange change;
+    change.size = size;
+    Must(f.view().SetAttributes(file.node.id, change, file.opened.handle, kUser));
+  };
+  resize(f.Create("longer"), 300'000);
+  const View::Created there_and_back = f.Create("there and back");
+  resize(there_and_back, 1'000);
+  resize(there_and_back, 0);
+  const View::Created written = f.Create("written");
+  f.Write(written.opened.handle, 0, "unsaved");
+  resize(written, 3);
+  const View::Created between = f.Create("between");
+  resize(between, 10);
+  f.Write(between.opened.handle, 0, "unsaved");
+  resize(between, 3);
+  f.Restart();
+  CHECK((f.ContentsOf("longer") == Bytes(300'000, '\0')));
+  CHECK(f.ContentsOf("there and back").empty());
+  CHECK(f.ContentsOf("written").empty());
+  CHECK(f.ContentsOf("between") == Bytes(3, '\0'));
+  f.Restart();
+  CHECK((f.ContentsOf("longer") == Bytes(300'000, '\0')));
+}
+
 TEST_CASE("What was not closed is lost by a crash, and what was closed is not") {
   VfsFixture f;
   const NodeId closed = f.Put("closed", "text");

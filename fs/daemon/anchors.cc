@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
+#include "store/base/clock.h"
 #include "store/base/file_io.h"
 #include "store/base/json.h"
+#include "store/volume/purge_plan.h"
+#include "store/volume/survey.h"
 
 namespace memoirfs::daemon {
 namespace {
 
 constexpr char kFileName[] = "heads.json";
+constexpr char kFindingsName[] = "rollback.ndjson";
 
 using volume::AgentFacts;
 using volume::VerifyProblem;
@@ -23,9 +28,9 @@ VerifyProblem Problem(const Anchor& anchor, std::string found) {
           std::move(found), anchor.agent};
 }
 
-// The hash of one durable record; zeros when the chain has no such record.
-Result<Digest> HashAt(const volume::Volume& volume, StreamId stream, Seq seq) {
-  Digest hash;
+// The hash of one durable record; nullopt when the chain has no such record.
+Result<std::optional<Digest>> HashAt(const volume::Volume& volume, StreamId stream, Seq seq) {
+  std::optional<Digest> hash;
   const Status enough(Code::kInterrupted, "found");
   const Status status = volume.ForEachRecord(
       stream, seq, [&](const chain::ParsedRecord& record, std::string_view) -> Status {
@@ -36,23 +41,20 @@ Result<Digest> HashAt(const volume::Volume& volume, StreamId stream, Seq seq) {
   return hash;
 }
 
-Result<std::optional<VerifyProblem>> CheckOne(const volume::Volume& volume, StreamId stream,
-                                              const Anchor& anchor,
-                                              const std::vector<AgentFacts>& agents) {
-  const auto agent = std::find_if(agents.begin(), agents.end(),
-                                  [&](const AgentFacts& facts) { return facts.stream == stream; });
-  using Found = std::optional<VerifyProblem>;
-  if (agent == agents.end()) return Found(Problem(anchor, "no such chain"));
-  const chain::Head& head = agent->head;
-  if (head.seq < anchor.seq) {
-    return Found(Problem(anchor, "the chain ends earlier, with " + Describe(head.seq, head.hash)));
+// What a chain says of its anchor. It is no longer there when `chain` has no record at all.
+std::optional<VerifyProblem> Compare(const Anchor& anchor, const volume::SurveyedChain& chain) {
+  if (chain.last.seq == Seq()) {
+    if (anchor.purging) return std::nullopt;
+    return Problem(anchor, "no such chain");
   }
-  Digest hash = head.hash;
-  if (head.seq > anchor.seq) {
-    ASSIGN_OR_RETURN(hash, HashAt(volume, stream, anchor.seq));
+  if (chain.hash == anchor.hash) return std::nullopt;
+  if (chain.hash) {
+    return Problem(anchor, "another record in its place: " + Describe(anchor.seq, *chain.hash));
   }
-  if (hash == anchor.hash) return Found();
-  return Found(Problem(anchor, "another record in its place: " + Describe(anchor.seq, hash)));
+  const std::string last = Describe(chain.last.seq, chain.last.hash);
+  return Problem(anchor, chain.last.seq < anchor.seq
+                             ? "the chain ends earlier, with " + last
+                             : "no such record in the chain, which ends with " + last);
 }
 
 Result<std::pair<StreamId, Anchor>> DecodeOne(const Json& json) {
@@ -68,8 +70,10 @@ Result<std::pair<StreamId, Anchor>> DecodeOne(const Json& json) {
     return wrong;
   }
   ASSIGN_OR_RETURN(const Digest hash, Digest::FromHex(json["hash"].get<std::string>()));
-  return std::pair(StreamId(stream.get<uint32_t>()),
-                   Anchor{json["agent"].get<std::string>(), Seq(seq.get<uint64_t>()), hash});
+  const bool purging = json.value("purging", Json(false)) == Json(true);
+  return std::pair(
+      StreamId(stream.get<uint32_t>()),
+      Anchor{json["agent"].get<std::string>(), Seq(seq.get<uint64_t>()), hash, purging});
 }
 
 }  // namespace
@@ -81,6 +85,7 @@ std::string EncodeAnchors(const AnchorSet& anchors) {
                      {"agent", anchor.agent},
                      {"seq", anchor.seq.value},
                      {"hash", anchor.hash.ToHex()}});
+    if (anchor.purging) heads.back()["purging"] = true;
   }
   return Json{{"heads", heads}}.dump(2) + "\n";
 }
@@ -116,19 +121,66 @@ Result<Anchors> Anchors::Load(const std::string& state_directory) {
 
 Result<std::vector<VerifyProblem>> Anchors::Check(const volume::Volume& volume) const {
   std::vector<VerifyProblem> problems;
-  if (known_.empty()) return problems;
   const std::vector<AgentFacts> agents = volume.ListAgents();
   for (const auto& [stream, anchor] : known_) {
-    ASSIGN_OR_RETURN(auto problem, CheckOne(volume, stream, anchor, agents));
-    if (problem) problems.push_back(std::move(*problem));
+    volume::SurveyedChain chain;
+    const auto agent =
+        std::find_if(agents.begin(), agents.end(),
+                     [&, id = stream](const AgentFacts& facts) { return facts.stream == id; });
+    if (agent != agents.end()) chain.last = agent->head;
+    if (chain.last.seq == anchor.seq) chain.hash = chain.last.hash;
+    if (chain.last.seq > anchor.seq) {
+      ASSIGN_OR_RETURN(chain.hash, HashAt(volume, stream, anchor.seq));
+    }
+    if (auto problem = Compare(anchor, chain)) problems.push_back(*std::move(problem));
   }
   return problems;
+}
+
+Result<std::vector<VerifyProblem>> Anchors::CheckOnDisk(FileIo& store) const {
+  // A purge that was decided may have begun: then there is a part of a chain, and nothing to see.
+  ASSIGN_OR_RETURN(const auto purge, volume::ReadPurgePlan(store));
+  std::map<StreamId, Seq> wanted;
+  for (const auto& [stream, anchor] : known_) {
+    if (anchor.purging && purge && purge->stream == stream) continue;
+    wanted.emplace(stream, anchor.seq);
+  }
+  ASSIGN_OR_RETURN(const auto chains, volume::SurveyChains(store, wanted));
+  std::vector<VerifyProblem> problems;
+  for (const auto& [stream, chain] : chains) {
+    if (auto problem = Compare(known_.at(stream), chain)) problems.push_back(*std::move(problem));
+  }
+  return problems;
+}
+
+Status Anchors::KeepFindings(const std::vector<VerifyProblem>& problems, Nanos when) const {
+  Json list = Json::array();
+  for (const VerifyProblem& problem : problems) {
+    list.push_back(
+        {{"where", problem.where}, {"expected", problem.expected}, {"found", problem.found}});
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<FileIo> io, OpenRealIo(directory_));
+  const Result<Bytes> before = ReadWholeFile(*io, kFindingsName);
+  if (!before.ok() && before.code() != Code::kNotFound) return before.status();
+  const Bytes kept = before.ok() ? *before : Bytes();
+  // The same again, by each command that meets it, says nothing new.
+  const std::string tail = "\"problems\":" + list.dump() + "}\n";
+  if (kept.ends_with(tail)) return {};
+  return WriteFileAtomically(*io, kFindingsName,
+                             kept + "{\"at\":\"" + FormatRfc3339(when) + "\"," + tail);
+}
+
+Status Anchors::NotePurge(StreamId stream) {
+  const auto anchor = known_.find(stream);
+  if (anchor == known_.end()) return {};
+  anchor->second.purging = true;
+  return Save();
 }
 
 Status Anchors::Update(volume::Volume& volume) {
   AnchorSet heads;
   for (const AgentFacts& agent : volume.ListAgents()) {
-    heads[agent.stream] = Anchor{agent.name, agent.head.seq, agent.head.hash};
+    heads[agent.stream] = Anchor{agent.name, agent.head.seq, agent.head.hash, false};
   }
   if (heads == known_) return {};
   // Only what is durable may be vouched for: a power cut would make an honest store look older.

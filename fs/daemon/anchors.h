@@ -16,6 +16,7 @@ struct Anchor {
   std::string agent;
   Seq seq;
   Digest hash;
+  bool purging = false;  // a purge was asked for: the chain may be gone
   friend bool operator==(const Anchor&, const Anchor&) = default;
 };
 using AnchorSet = std::map<StreamId, Anchor>;
@@ -28,8 +29,19 @@ class Anchors {
   static Result<Anchors> Load(const std::string& state_directory);
 
   // What does not agree with the anchors: a head behind, a different record at an anchor's place,
-  // a chain that is gone. Empty: all is as it was, or went on from there.
+  // a chain that is gone though no purge was noted. Empty: all is as it was, or went on from there.
   Result<std::vector<volume::VerifyProblem>> Check(const volume::Volume& volume) const;
+  // The same of a store that is not opened: before recovery, which writes, may change what is
+  // there. Changes nothing.
+  Result<std::vector<volume::VerifyProblem>> CheckOnDisk(FileIo& store) const;
+  // Adds what a check found to rollback.ndjson beside the heads, whatever becomes of the store; not
+  // what stands there last.
+  Status KeepFindings(const std::vector<volume::VerifyProblem>& problems, Nanos when) const;
+
+  // Says, durably, that a chain is about to be purged; before the store is told. Its anchor goes on
+  // to hold for as long as the chain is there: a purge that was asked for and not begun hides
+  // nothing. The next Update forgets it, or this note where the chain is still there.
+  Status NotePurge(StreamId stream);
 
   // Syncs the volume and notes its heads when they differ from what is noted. Chains that were
   // purged are forgotten.

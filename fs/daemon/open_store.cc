@@ -46,9 +46,9 @@ Result<std::unique_ptr<OpenedStore>> OpenedStore::Open(const std::string& path,
                                                : volume::StoreLock::Acquire(path, options.socket));
   std::unique_ptr<OpenedStore> store(new OpenedStore(path, std::move(lock)));
   ASSIGN_OR_RETURN(store->disk_, OpenRealIo(path));
-  if (options.read_only) store->copy_ = MakeOverlayIo(*store->disk_);
   TRY(store->PrepareState(options.log_to_file));
-  TRY(store->OpenVolume(options.read_only));
+  TRY(store->LoadAnchors());
+  TRY(store->OpenVolume(options.read_only || !store->rollback_.empty()));
   TRY(store->CheckAnchors());
   return store;
 }
@@ -77,22 +77,58 @@ Status OpenedStore::OpenVolume(bool read_only) {
   options.read_only = read_only;
   options.background = !read_only;
   volume_.reset();  // two volumes of one store at a time would be two writers
+  if (read_only && copy_ == nullptr) copy_ = MakeOverlayIo(*disk_);
   ASSIGN_OR_RETURN(volume_, volume::Volume::Open(copy_ ? *copy_ : *disk_, Clock::Real(), options));
   read_only_ = read_only;
   return {};
 }
 
-Status OpenedStore::CheckAnchors() {
+Status OpenedStore::LoadAnchors() {
   if (state_directory_.empty()) return {};
   ASSIGN_OR_RETURN(Anchors anchors, Anchors::Load(state_directory_));
-  ASSIGN_OR_RETURN(rollback_, anchors.Check(*volume_));
+  ASSIGN_OR_RETURN(auto problems, anchors.CheckOnDisk(*disk_));
   {
     const MutexLock lock(anchors_mutex_);
     anchors_ = std::move(anchors);
   }
-  if (rollback_.empty()) return {};
+  return Alarm(std::move(problems));
+}
+
+// What was right on the disk and is not any more was changed by recovery: an alarm as well.
+Status OpenedStore::CheckAnchors() {
+  std::vector<volume::VerifyProblem> problems;
+  {
+    const MutexLock lock(anchors_mutex_);
+    if (!anchors_ || !rollback_.empty()) return {};
+    ASSIGN_OR_RETURN(problems, anchors_->Check(*volume_));
+  }
+  TRY(Alarm(std::move(problems)));
+  return rollback_.empty() || read_only_ ? Status() : OpenVolume(true);
+}
+
+Status OpenedStore::Alarm(std::vector<volume::VerifyProblem> problems) {
+  if (problems.empty()) return {};
+  rollback_ = std::move(problems);
   Log(LogLevel::kError, "daemon.rollback", rollback_reason());
-  return read_only_ ? Status() : OpenVolume(true);
+  const MutexLock lock(anchors_mutex_);
+  return anchors_->KeepFindings(rollback_, Clock::Real().Now());
+}
+
+Status OpenedStore::PurgeAgent(const volume::AgentFacts& agent) {
+  if (read_only_) return Status(Code::kReadOnly, "the store is open read-only");
+  {
+    const MutexLock lock(anchors_mutex_);
+    if (anchors_) TRY(anchors_->NotePurge(agent.stream));
+  }
+  TRY(volume_->RemoveAgent(agent.name, true));
+  TRY(OpenVolume(false));
+  TRY(UpdateAnchors());
+  const std::string pending = volume_->Facts().purge_pending;
+  if (pending.empty()) return {};
+  return Status(Code::kUnavailable, "agent '" + agent.name +
+                                        "' is gone, but bytes of it are still " + "in the store (" +
+                                        pending +
+                                        "). Each command that opens the store tries again");
 }
 
 std::string OpenedStore::rollback_reason() const {

@@ -37,7 +37,13 @@ class OpenedStore {
   const std::string& state_directory() const { return state_directory_; }
   bool read_only() const { return read_only_; }
 
-  // What does not agree with the known heads; empty when all does.
+  // Deletes an agent with all that is its own: notes it beside the known heads, decides it in the
+  // store, and opens the store anew, which carries it out. Nothing else may use the volume, whose
+  // old references are gone afterwards. kUnavailable where bytes of it are still there.
+  Status PurgeAgent(const volume::AgentFacts& agent);
+
+  // What does not agree with the known heads; empty when all does. Looked for before recovery,
+  // which writes, and after it.
   const std::vector<volume::VerifyProblem>& rollback() const { return rollback_; }
   std::string rollback_reason() const;
   bool anchored() const;
@@ -48,12 +54,14 @@ class OpenedStore {
   OpenedStore(std::string path, volume::StoreLock lock);
   Status PrepareState(bool log_to_file);
   Status OpenVolume(bool read_only);
+  Status LoadAnchors();
   Status CheckAnchors();
+  Status Alarm(std::vector<volume::VerifyProblem> problems);
 
   const std::string path_;
   volume::StoreLock lock_;
   std::unique_ptr<FileIo> disk_;
-  std::unique_ptr<FileIo> copy_;  // of a read-only store
+  std::unique_ptr<FileIo> copy_;  // once it is read-only: asked for, or evidence of a rollback
   std::unique_ptr<volume::Volume> volume_;
   bool read_only_ = false;
   std::string state_directory_;

@@ -268,7 +268,7 @@ Result<std::string> StoreService::RemoveAgent(const Request& request) {
                   "agent '" + name + "' is mounted at " + mount.mountpoint + ". Unmount it first");
   }
   TRY(hooks_.CommitDirty());
-  TRY(store_.volume().RemoveAgent(name, request.purge));
+  TRY(request.purge ? store_.PurgeAgent(agent) : store_.volume().RemoveAgent(name, false));
   hooks_.AgentChanged(name);
   TRY(store_.UpdateAnchors());
   return Dump(Json{{"agent", name}, {"history", request.purge ? "deleted" : "kept"}});

@@ -26,14 +26,19 @@ Status EnsureDirectory(FileIo& io, const std::string& path) {
   return made.code() == Code::kExists ? Status() : made;
 }
 
-// What the last complete line declares. `size` is the end of it, behind its '\n'.
-Result<Head> ReadLastHead(const File& file, uint64_t size) {
+// The last complete line. `size` is the end of it, behind its '\n'.
+Result<std::string> ReadLastLine(const File& file, uint64_t size) {
   const uint64_t line_end = size - 1;
   ASSIGN_OR_RETURN(const uint64_t begin, StartOfLine(file, line_end));
   if (line_end - begin > kMaxRecordBytes) {
     return Status(Code::kCorrupt, "the last line is longer than any record");
   }
-  ASSIGN_OR_RETURN(const Bytes line, file.ReadAt(begin, line_end - begin));
+  return file.ReadAt(begin, line_end - begin);
+}
+
+// What the last complete line declares.
+Result<Head> ReadLastHead(const File& file, uint64_t size) {
+  ASSIGN_OR_RETURN(const std::string line, ReadLastLine(file, size));
   return DeclaredHead(line);
 }
 
@@ -163,6 +168,20 @@ class SegmentWriter::Impl {
   Head head_;
   Status failure_;  // sticky: what is in the file is not known
 };
+
+Result<std::string> LastLine(FileIo& io, StreamId stream) {
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ListSegments(io, stream));
+  for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
+    const std::string path = SegmentPath(stream, *number);
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(path, OpenMode::kRead));
+    ASSIGN_OR_RETURN(const uint64_t size, file->Size());
+    ASSIGN_OR_RETURN(const uint64_t lines_end, StartOfLine(*file, size));
+    if (lines_end == 0) continue;  // a new one, or one with nothing but an unfinished line
+    Result<std::string> line = ReadLastLine(*file, lines_end);
+    return line.ok() ? line : line.status().WithContext(path);
+  }
+  return std::string();
+}
 
 SegmentWriter::SegmentWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 SegmentWriter::~SegmentWriter() = default;

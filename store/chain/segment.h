@@ -53,6 +53,8 @@ using LineVisitor = std::function<Status(uint64_t line_number, std::string_view 
 Status ForEachLine(FileIo& io, StreamId stream, const LineVisitor& visit);
 // Lines from record `from` on. Lines carry their seq, so earlier segments are skipped unread.
 Status ForEachLineFrom(FileIo& io, StreamId stream, Seq from, const LineVisitor& visit);
+// The last complete line, without '\n'; empty when there is no chain. Changes nothing.
+Result<std::string> LastLine(FileIo& io, StreamId stream);
 // The line of one record; kNotFound.
 Result<std::string> FindLine(FileIo& io, StreamId stream, Seq seq);
 

@@ -259,7 +259,7 @@ TEST_CASE("an agent that cannot be written any more can be purged") {
   }
   Flip(pair.io, segment, FileAt(pair.io, segment).find("\"seq\":3,") + 2);
   Check(pair.store->Open());
-  REQUIRE_FALSE((*pair.store)->Facts().read_only_reason.empty());
+  REQUIRE_FALSE((*pair.store)->ListAgents().front().read_only_reason.empty());
   pair.Purge();
   CHECK(pair.marker.FoundIn(pair.io) == std::vector<std::string>());
   CHECK(pair.store->ReadTree().value() == pair.other);

@@ -349,7 +349,7 @@ Result<Bytes> MemoryView::Read(HandleId handle, uint64_t offset, size_t size) {
 }
 
 Result<size_t> MemoryView::Write(HandleId handle, uint64_t offset, ByteView data, bool writeback,
-                                 const Caller&) {
+                                 const Caller& caller) {
   WriterLock lock(mutex_);
   ASSIGN_OR_RETURN(const Handle open, FindHandle(handle));
   Bytes& content = open.inode->content;
@@ -359,6 +359,9 @@ Result<size_t> MemoryView::Write(HandleId handle, uint64_t offset, ByteView data
   }
   if (offset > content.size()) content.resize(offset);
   content.replace(offset, std::min(data.size(), content.size() - offset), data);
+  if (!caller.keeps_privileges) {
+    open.inode->attributes.mode &= ~uint32_t{S_ISUID | S_ISGID};
+  }
   open.inode->Touch();
   return data.size();
 }

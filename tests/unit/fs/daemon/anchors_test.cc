@@ -108,6 +108,153 @@ TEST_CASE("a chain that is gone is found out") {
   CHECK(ProblemsOf(state, Store(root / "empty")) == 1);
 }
 
+namespace {
+
+size_t ProblemsOnDisk(const Scratch& state, const std::string& path) {
+  const auto io = OpenRealIo(path);
+  REQUIRE(io.ok());
+  const auto problems = Anchors::Load(state.path())->CheckOnDisk(**io);
+  INFO(problems.status().ToString());
+  REQUIRE(problems.ok());
+  return problems->size();
+}
+
+void NotePurge(const Scratch& state) {
+  auto anchors = Anchors::Load(state.path());
+  REQUIRE(anchors.ok());
+  REQUIRE(anchors->NotePurge(anchors->known().begin()->first).ok());
+}
+
+// Names and bytes of all files.
+std::map<std::string, std::string> FilesOf(const std::string& root) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path());
+    files[entry.path().string()] = std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  return files;
+}
+
+void Copy(const std::string& from, const std::string& to) {
+  std::filesystem::remove_all(to);
+  std::filesystem::copy(from, to, std::filesystem::copy_options::recursive);
+}
+
+}  // namespace
+
+TEST_CASE("a store that is put back is found out before anything of it is changed") {
+  const Scratch state;
+  const Scratch root;
+  const Store store(root / "store");
+  store.Init();
+  // Cut off without a clean stop: records are in the journal, and recovery would have much to do.
+  store.With([&](volume::Volume& volume) {
+    const StreamId stream = volume.FindAgent("planner")->stream;
+    REQUIRE(volume.MakeDirectory(stream, kRootInode, "a", {S_IFDIR | 0700, 1, 1, 0}, {}).ok());
+    REQUIRE(volume.Sync().ok());
+    Copy(root / "store", root / "old");
+    REQUIRE(volume.MakeDirectory(stream, kRootInode, "b", {S_IFDIR | 0700, 1, 1, 0}, {}).ok());
+    REQUIRE(volume.Sync().ok());
+    auto anchors = Anchors::Load(state.path());
+    REQUIRE(anchors->Update(volume).ok());
+    Copy(root / "store", root / "cut");
+  });
+  CHECK(ProblemsOnDisk(state, root / "store") == 0);
+  const auto before = FilesOf(root / "old");
+  CHECK(ProblemsOnDisk(state, root / "cut") == 0);
+  CHECK(ProblemsOnDisk(state, root / "old") == 1);
+  CHECK(FilesOf(root / "old") == before);
+  // A recovery goes on from what it finds; the record in the anchor's place is another one then.
+  Store(root / "old").MakeDirectory("c");
+  CHECK(ProblemsOnDisk(state, root / "old") == 1);
+}
+
+TEST_CASE("a chain whose records are only in packs yet is no rollback") {
+  const Scratch state;
+  const Scratch root;
+  const Store store(root / "store");
+  store.Init();
+  store.MakeDirectory("a");
+  NoteHeads(state, store);
+  // Rebuilding carries all journals into packs.
+  std::ofstream(root / "store/REBUILD").flush();
+  store.With([](volume::Volume&) {});
+  for (const auto& entry : std::filesystem::directory_iterator(root / "store/chains")) {
+    std::filesystem::remove_all(entry.path());
+  }
+  CHECK(ProblemsOnDisk(state, root / "store") == 0);
+}
+
+TEST_CASE("a purge that is cut short anywhere is no rollback") {
+  const Scratch state;
+  const Scratch root;
+  const Store store(root / "store");
+  store.Init();
+  NoteHeads(state, store);
+
+  NotePurge(state);  // noted, not begun
+  CHECK(ProblemsOnDisk(state, root / "store") == 0);
+  CHECK(ProblemsOf(state, store) == 0);
+
+  store.With([](volume::Volume& volume) {  // decided
+    REQUIRE(volume.RemoveAgent("planner", true).ok());
+  });
+  CHECK(ProblemsOnDisk(state, root / "store") == 0);
+  for (const auto& entry : std::filesystem::directory_iterator(root / "store/chains")) {
+    std::filesystem::remove_all(entry.path());  // begun
+  }
+  CHECK(ProblemsOnDisk(state, root / "store") == 0);
+
+  CHECK(ProblemsOf(state, store) == 0);  // carried out, not forgotten
+  CHECK(ProblemsOnDisk(state, root / "store") == 0);
+  NoteHeads(state, store);
+  CHECK(Anchors::Load(state.path())->known().empty());
+}
+
+TEST_CASE("a purge that was noted and not begun hides no rollback") {
+  const Scratch state;
+  const Scratch root;
+  const Store store(root / "store");
+  store.Init();
+  Copy(root / "store", root / "old");
+  store.MakeDirectory("a");
+  NoteHeads(state, store);
+  NotePurge(state);
+  CHECK(ProblemsOnDisk(state, root / "old") == 1);
+  CHECK(ProblemsOf(state, Store(root / "old")) == 1);
+  // The agent stays: the next note of the heads is an ordinary one.
+  NoteHeads(state, store);
+  CHECK_FALSE(Anchors::Load(state.path())->known().begin()->second.purging);
+}
+
+TEST_CASE("a chain that is purged without a note outside is found out") {
+  const Scratch state;
+  const Scratch root;
+  const Store store(root / "store");
+  store.Init();
+  NoteHeads(state, store);
+  store.With([](volume::Volume& volume) { REQUIRE(volume.RemoveAgent("planner", true).ok()); });
+  CHECK(ProblemsOf(state, store) == 1);
+  CHECK(ProblemsOnDisk(state, root / "store") == 1);
+}
+
+TEST_CASE("what a check found is kept once, and added to by another finding") {
+  const Scratch state;
+  const auto anchors = Anchors::Load(state.path());
+  REQUIRE(anchors.ok());
+  const auto lines = [&] {
+    std::ifstream in(state / "rollback.ndjson");
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    return std::count(text.begin(), text.end(), '\n');
+  };
+  REQUIRE(anchors->KeepFindings({{"anchor", "chain of agent a", "x", "y"}}, 1).ok());
+  REQUIRE(anchors->KeepFindings({{"anchor", "chain of agent a", "x", "y"}}, 2).ok());
+  CHECK(lines() == 1);
+  REQUIRE(anchors->KeepFindings({{"anchor", "chain of agent a", "x", "z"}}, 3).ok());
+  CHECK(lines() == 2);
+}
+
 TEST_CASE("anchors are kept for the owner alone and survive their text") {
   const Scratch state;
   const Scratch root;

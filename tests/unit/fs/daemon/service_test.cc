@@ -251,6 +251,27 @@ TEST_CASE("a store put back to an older state opens read-only and says why") {
   const std::string verified = fixture.Ask(Of(Operation::kVerify, "coder")).value();
   CHECK(verified.find("planner") == std::string::npos);
   CHECK(Json::parse(verified).at("verdict") == "intact");
+
+  CHECK(std::filesystem::exists(fixture.store().state_directory() + "/rollback.ndjson"));
+  Request purge = Of(Operation::kAgentRemove, "planner");
+  purge.purge = true;
+  CHECK(fixture.Ask(purge).code() == Code::kReadOnly);
+  fixture.Open();
+  CHECK(fixture.store().volume().FindAgent("planner").ok());
+}
+
+TEST_CASE("a purged agent is gone at once, and the store is no rollback afterwards") {
+  Fixture fixture;
+  SaveText(fixture.store(), "a.md", "text");
+  Request purge = Of(Operation::kAgentRemove, "planner");
+  purge.purge = true;
+  REQUIRE(fixture.Ask(purge).ok());
+  CHECK(Json::parse(fixture.Ask(Of(Operation::kAgentList)).value()).at("agents").size() == 1);
+  CHECK(fixture.Ask(Of(Operation::kAgentAdd, "planner")).ok());
+  fixture.Open();
+  CHECK(fixture.store().rollback().empty());
+  CHECK_FALSE(fixture.store().read_only());
+  CHECK(Json::parse(fixture.Ask(Of(Operation::kVerify)).value()).at("verdict") == "intact");
 }
 
 TEST_CASE("what only a daemon does is refused") {

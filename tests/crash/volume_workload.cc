@@ -61,7 +61,7 @@ Status LivingStore::Open() {
   return {};
 }
 
-// --- changes
+// --- changes --------------------------------------------------------------------------------------
 
 Result<LivingStore::Place> LivingStore::Resolve(const std::string& path) {
   size_t slash = path.find('/');
@@ -110,8 +110,8 @@ Status LivingStore::Commit(const std::string& path, const Bytes& text) {
 
 Status LivingStore::Extend(const std::string& path, const Bytes& suffix) {
   ASSIGN_OR_RETURN(const Inode inode, Find(path));
-  ASSIGN_OR_RETURN(const Bytes before,
-                   cas::ReadContent(volume_->objects(), inode.content, 0, inode.content.size));
+  ASSIGN_OR_RETURN(const Bytes before, cas::ReadContent(volume_->objects(), inode.content, 0,
+                                                        inode.content.size));
   const Bytes text = before + suffix;
   const NewObject object{Sha256::Of(text), MakeBuffer(text), inode.content.digest, before.size()};
   return CommitObjects(path, FlatId(text), {object});
@@ -166,7 +166,8 @@ Status LivingStore::MakeLink(const std::string& path, const std::string& new_pat
 
 Status LivingStore::Unlink(const std::string& path) {
   ASSIGN_OR_RETURN(const Place place, Resolve(path));
-  return status_internal::AsStatus(volume_->Unlink(place.stream, place.parent, place.name, kActor));
+  return status_internal::AsStatus(
+      volume_->Unlink(place.stream, place.parent, place.name, kActor));
 }
 
 Status LivingStore::RemoveDirectory(const std::string& path) {
@@ -198,7 +199,7 @@ Status LivingStore::SetMode(const std::string& path, uint32_t mode) {
       volume_->SetAttributes(place.stream, inode.id, attributes, kActor));
 }
 
-// --- the tree
+// --- the tree -------------------------------------------------------------------------------------
 
 Result<ContentId> LivingStore::ContentOf(StreamId stream, const Inode& inode) {
   const auto noted = truncations_.find({stream, inode.id});
@@ -251,7 +252,7 @@ Result<Tree> LivingStore::ReadTree() {
   return tree;
 }
 
-// --- the workload
+// --- the workload ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -268,8 +269,8 @@ class Script {
     return *this;
   }
   Script& AddAgent(const std::string& agent) {
-    steps_.push_back(
-        {"agent add " + agent, true, true, [=](LivingStore& s) { return s.AddAgent(agent); }});
+    steps_.push_back({"agent add " + agent, true, true,
+                      [=](LivingStore& s) { return s.AddAgent(agent); }});
     return *this;
   }
   Script& RemoveAgent(const std::string& agent) {
@@ -287,7 +288,8 @@ class Script {
     return *this;
   }
   Script& Checkpoint() {
-    steps_.push_back({"checkpoint", false, true, [](LivingStore& s) { return s->Checkpoint(); }});
+    steps_.push_back(
+        {"checkpoint", false, true, [](LivingStore& s) { return s->Checkpoint(); }});
     return *this;
   }
   Script& Reopen() {
@@ -325,7 +327,8 @@ class Script {
                   [=](LivingStore& s) { return s.Rename(from, to, mode); });
   }
   Script& Xattr(const std::string& path, const std::string& name, std::optional<Bytes> value) {
-    return Change("xattr " + path, [=](LivingStore& s) { return s.SetXattr(path, name, value); });
+    return Change("xattr " + path,
+                  [=](LivingStore& s) { return s.SetXattr(path, name, value); });
   }
   Script& Mode(const std::string& path, uint32_t mode) {
     return Change("chmod " + path, [=](LivingStore& s) { return s.SetMode(path, mode); });
@@ -343,7 +346,8 @@ class Script {
     return Change("rmdir " + path, [=](LivingStore& s) { return s.RemoveDirectory(path); });
   }
   Script& Symlink(const std::string& path, const std::string& target) {
-    return Change("symlink " + path, [=](LivingStore& s) { return s.MakeSymlink(path, target); });
+    return Change("symlink " + path,
+                  [=](LivingStore& s) { return s.MakeSymlink(path, target); });
   }
   std::vector<Step> Take() { return std::move(steps_); }
 

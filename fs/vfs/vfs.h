@@ -4,9 +4,10 @@
 // View is what one mount shows. Dirty content belongs to the inode in the Vfs, so that every
 // opener, in any mount, sees it at once.
 //
-// Thread-safe. Fsync and FsyncDirectory wait until what they cover is durable. Other methods wait for
-// the disk only as the volume's changes do (store/volume/volume.h), and where more than 4 MiB of one
-// file are committed or written out to relieve the memory.
+// Thread-safe. Only Fsync and FsyncDirectory wait for the journal's barrier. But what commits a file
+// of more than 4 MiB of new objects (Flush, Release, CommitAll, a truncation by path; Rename,
+// MakeLink and changes of xattrs, which commit first; Write, where too much is dirty) waits until
+// its bulk pack is synced.
 
 #include <cstdint>
 #include <functional>

@@ -61,7 +61,7 @@ Status LivingStore::Open() {
   return {};
 }
 
-// --- changes --------------------------------------------------------------------------------------
+// --- changes
 
 Result<LivingStore::Place> LivingStore::Resolve(const std::string& path) {
   size_t slash = path.find('/');
@@ -199,7 +199,7 @@ Status LivingStore::SetMode(const std::string& path, uint32_t mode) {
       volume_->SetAttributes(place.stream, inode.id, attributes, kActor));
 }
 
-// --- the tree -------------------------------------------------------------------------------------
+// --- the tree
 
 Result<ContentId> LivingStore::ContentOf(StreamId stream, const Inode& inode) {
   const auto noted = truncations_.find({stream, inode.id});
@@ -252,7 +252,7 @@ Result<Tree> LivingStore::ReadTree() {
   return tree;
 }
 
-// --- the workload ---------------------------------------------------------------------------------
+// --- the workload
 
 namespace {
 

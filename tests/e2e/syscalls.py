@@ -42,6 +42,22 @@ def fallocate(fd, mode, offset, length):
     _checked(_libc.fallocate(fd, mode, ctypes.c_long(offset), ctypes.c_long(length)))
 
 
+def handle_of(path):
+    """What name_to_handle_at(2) says: the bytes of the handle."""
+    handle = ctypes.create_string_buffer(8 + 128)
+    ctypes.c_uint.from_buffer(handle).value = 128
+    mount = ctypes.c_int()
+    _checked(_libc.name_to_handle_at(AT_FDCWD, os.fsencode(path), handle, ctypes.byref(mount), 0))
+    return handle.raw[8:8 + ctypes.c_uint.from_buffer(handle).value]
+
+
+def statx_mask(path):
+    """Which facts statx(2) gives of all that there are."""
+    buffer = ctypes.create_string_buffer(256)
+    _checked(_libc.statx(AT_FDCWD, os.fsencode(path), 0, 0xfff, buffer))
+    return ctypes.c_uint.from_buffer(buffer).value
+
+
 def lgetxattr(path, name, size):
     """The raw call: the value's length when it fits `size` bytes (0 asks for the length)."""
     buffer = ctypes.create_string_buffer(max(size, 1))

@@ -5,14 +5,17 @@ import errno
 import fcntl
 import mmap
 import os
+import shutil
 import stat
 import struct
-import unittest
+import subprocess
 
 import harness
-from syscalls import FALLOC_KEEP_SIZE, FALLOC_PUNCH_HOLE, FALLOC_ZERO_RANGE, fallocate
+from syscalls import (FALLOC_KEEP_SIZE, FALLOC_PUNCH_HOLE, FALLOC_ZERO_RANGE, fallocate, handle_of,
+                      statx_mask)
 
 KIB = 1024
+F_OFD_SETLK = 37  # of <fcntl.h>; the fcntl module has it only on some versions
 
 
 class Mappings(harness.DirectoryCase):
@@ -95,6 +98,16 @@ class Locks(harness.DirectoryCase):
         with open(path, "r+b") as file:
             kind, _, _, _, pid = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_GETLK, request))
             return kind, pid
+
+    def test_locks_of_open_files_exclude_each_other_within_a_process(self):
+        path = self.write("f", bytes(100))
+        first, second = (os.open(path, os.O_RDWR) for _ in range(2))
+        whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        fcntl.fcntl(first, F_OFD_SETLK, whole)
+        self.assert_errno(errno.EAGAIN, fcntl.fcntl, second, F_OFD_SETLK, whole)
+        os.close(first)
+        fcntl.fcntl(second, F_OFD_SETLK, whole)
+        os.close(second)
 
     def test_many_waiters_for_a_lock_all_get_it(self):
         path = self.write("counter", b"0")
@@ -270,6 +283,90 @@ class Holes(harness.DirectoryCase):
             self.assertEqual(b"x" * 1_000 + bytes(2_000) + b"x" * 7_000, path.read_bytes())
         finally:
             os.close(fd)
+
+
+class Limits(harness.DirectoryCase):
+    def test_a_sparse_file_of_terabytes(self):
+        path = self.dir / "f"
+        far = 3 << 40
+        fd = os.open(path, os.O_CREAT | os.O_RDWR)
+        os.pwrite(fd, b"far", far)
+        os.ftruncate(fd, far + 10)
+        os.fsync(fd)
+        self.assertEqual(far + 10, os.fstat(fd).st_size)
+        self.assertEqual(far // KIB, os.lseek(fd, 0, os.SEEK_DATA) // KIB)
+        os.close(fd)
+        fd = os.open(path, os.O_RDONLY)
+        self.assertEqual(b"\0\0far\0\0", os.pread(fd, 7, far - 2))
+        os.close(fd)
+
+    def test_beyond_the_largest_file(self):
+        fd = os.open(self.write("f", b"x"), os.O_RDWR)
+        for call in (lambda: os.pwrite(fd, b"y", 1 << 62), lambda: os.ftruncate(fd, 1 << 62),
+                     lambda: fallocate(fd, 0, 1 << 62, 1)):
+            self.assert_errno(errno.EFBIG, call)
+        self.assertEqual(b"x", os.pread(fd, 10, 0))
+        os.close(fd)
+
+    def test_limits_of_extended_attributes(self):
+        path = self.write("f")
+        name = "user." + "n" * 250
+        os.setxattr(path, name, b"v")
+        self.assertEqual(b"v", os.getxattr(path, name))
+        self.assert_errno(errno.ERANGE, os.setxattr, path, name + "n", b"v")
+        self.assert_errno(errno.E2BIG, os.setxattr, path, "user.a", bytes(64 * KIB + 1))
+        self.assert_errno(errno.EEXIST, os.setxattr, path, name, b"w", os.XATTR_CREATE)
+        self.assert_errno(errno.ENODATA, os.setxattr, path, "user.a", b"w", os.XATTR_REPLACE)
+        self.assert_errno(errno.ENODATA, os.removexattr, path, "user.a")
+        self.assertEqual(b"v", os.getxattr(path, name))
+
+
+class Refusals(harness.ProductCase):
+    """What FUSE with libfuse 3.14 cannot do is refused cleanly, as fs/README.md says."""
+
+    def setUp(self):
+        super().setUp()
+        if not harness.Options.directory:
+            self.dir = self.new_store(harness.AGENT).mount_agent()
+
+    def test_files_without_a_name_and_access_lists(self):
+        path = self.dir / "f"
+        path.write_bytes(b"x")
+        acl = b"\x02\0\0\0" + b"".join(struct.pack("<HHI", tag, 7, 0xffffffff)
+                                          for tag in (1, 4, 0x20))
+        for call in (lambda: os.open(self.dir, os.O_TMPFILE | os.O_RDWR),
+                     lambda: os.setxattr(path, "system.posix_acl_access", acl),
+                     lambda: os.getxattr(path, "security.capability"),
+                     lambda: os.setxattr(path, "trusted.a", b"x")):
+            with self.assertRaises(OSError) as caught:
+                call()
+            self.assertEqual(errno.EOPNOTSUPP, caught.exception.errno)
+        self.assertEqual(["f", "shared"], sorted(os.listdir(self.dir)))
+        self.assertEqual([], os.listxattr(path))
+
+    def test_facts_of_statx_and_handles_of_files(self):
+        path = self.dir / "f"
+        path.write_bytes(b"x")
+        basic = 0x7ff
+        self.assertEqual(basic, statx_mask(path) & basic)
+        self.assertEqual(handle_of(path), handle_of(path))
+        (self.dir / "g").write_bytes(b"x")
+        self.assertNotEqual(handle_of(path), handle_of(self.dir / "g"))
+
+
+class Running(harness.DirectoryCase):
+    def test_a_program_that_runs_cannot_be_written(self):
+        program = self.dir / "sleep"
+        shutil.copy("/bin/sleep", program)
+        running = subprocess.Popen([program, "60"])
+        self.addCleanup(running.wait)
+        self.addCleanup(running.kill)
+        harness.wait_until(lambda: os.path.samefile(f"/proc/{running.pid}/exe", program), "exec")
+        self.assert_errno(errno.ETXTBSY, os.open, program, os.O_WRONLY)
+        self.assert_errno(errno.ETXTBSY, os.truncate, program, 0)
+        os.rename(program, self.dir / "moved")
+        os.unlink(self.dir / "moved")
+        self.assertIsNone(running.poll())
 
 
 class Copies(harness.DirectoryCase):

@@ -317,7 +317,7 @@ class Attributes(harness.DirectoryCase):
 
 @unittest.skipUnless(harness.is_root(), "needs root to act as two users")
 class Privileges(harness.DirectoryCase):
-    """What takes suid and sgid away from a file, and what does not."""
+    """What takes suid and sgid away from a file and what does not, and sgid of directories."""
 
     def left(self, action, mode=0o6777, uid=harness.NOBODY):
         path = self.write("f", b"x" * 100)
@@ -370,6 +370,18 @@ class Privileges(harness.DirectoryCase):
         self.assertEqual(0o6777, self.left(lambda path: os.truncate(path, 5), uid=0))
         self.assertEqual(0o777, self.left(lambda path: os.chown(path, 5, -1), uid=0))
         self.assertEqual(0o2767, self.left(lambda path: os.chown(path, 5, -1), 0o6767, uid=0))
+
+    def test_directories_hand_down_their_group(self):
+        os.chown(self.dir, 0, 4242)
+        os.chmod(self.dir, 0o2755)
+        self.write("f")
+        os.mkdir(self.dir / "d")
+        os.mkfifo(self.dir / "p")
+        os.symlink("f", self.dir / "s")
+        facts = {name: os.lstat(self.dir / name) for name in "fdps"}
+        self.assertEqual([4242] * 4, [facts[name].st_gid for name in "fdps"])
+        self.assertEqual(0o2755, stat.S_IMODE(facts["d"].st_mode))
+        self.assertEqual(0, facts["f"].st_mode & stat.S_ISGID)
 
     def test_they_are_gone_for_good(self):
         """Also where the kernel saw the file without them first, and after they are set again."""

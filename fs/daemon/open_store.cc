@@ -125,10 +125,9 @@ Status OpenedStore::PurgeAgent(const volume::AgentFacts& agent) {
   TRY(UpdateAnchors());
   const std::string pending = volume_->Facts().purge_pending;
   if (pending.empty()) return {};
-  return Status(Code::kUnavailable, "agent '" + agent.name +
-                                        "' is gone, but bytes of it are still " + "in the store (" +
-                                        pending +
-                                        "). Each command that opens the store tries again");
+  return Status(Code::kBusy, "agent '" + agent.name + "' is gone, but bytes of it are still " +
+                                 "in the store (" + pending +
+                                 "). Each command that opens the store tries again");
 }
 
 std::string OpenedStore::rollback_reason() const {

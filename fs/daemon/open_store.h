@@ -39,7 +39,7 @@ class OpenedStore {
 
   // Deletes an agent with all that is its own: notes it beside the known heads, decides it in the
   // store, and opens the store anew, which carries it out. Nothing else may use the volume, whose
-  // old references are gone afterwards. kUnavailable where bytes of it are still there.
+  // old references are gone afterwards. kBusy where bytes of it are still there.
   Status PurgeAgent(const volume::AgentFacts& agent);
 
   // What does not agree with the known heads; empty when all does. Looked for before recovery,

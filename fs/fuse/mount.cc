@@ -42,8 +42,9 @@ Status CheckDevice() {
                               "(chmod 666 {}, Debian's default), or mount as root",
                               error.message(), kDevice));
   }
-  return Status(Code::kUnavailable, fmt::format("{}: load the module (modprobe fuse); {}",
-                                                error.message(), kContainerHint));
+  // Not kUnavailable: that passes by itself, and is tried again.
+  return Status(error.code(), fmt::format("{}: load the module (modprobe fuse); {}",
+                                          error.message(), kContainerHint));
 }
 
 // Where execvp would find it, and where libfuse looks first.
@@ -67,9 +68,9 @@ bool ConfigurationAllowsOther() {
 
 Status CheckOrdinaryUser(const SessionOptions& options) {
   if (!HelperExists()) {
-    return Status(Code::kUnavailable, fmt::format("{} was not found, and an ordinary user cannot "
-                                                  "mount without it: install the package fuse3",
-                                                  kHelper));
+    return Status(Code::kNotFound, fmt::format("{} was not found, and an ordinary user cannot "
+                                               "mount without it: install the package fuse3",
+                                               kHelper));
   }
   if (options.allow_other && !ConfigurationAllowsOther()) {
     return Status(Code::kPermission,

@@ -5,6 +5,7 @@
 //   namespace.cc  names             attributes.cc attributes, xattrs     content.cc  file content
 //   committer.cc  barrier, segments, checkpoints, sealing                history.cc  the past
 //   recovery*.cc  opening after a crash, and rebuilding the index     purge.cc    erasing an agent
+//   bulk_session.*  the parts of a big file
 
 #include <atomic>
 #include <map>

@@ -6,6 +6,7 @@
 //   committer.cc  barrier, segments, checkpoints, sealing                history.cc  the past
 //   recovery*.cc  opening after a crash, rebuilding the index, carrying out a purge
 //   purge.cc      deciding to purge an agent
+//   bulk_session.*  the parts of a big file
 
 #include <atomic>
 #include <map>

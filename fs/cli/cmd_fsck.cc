@@ -80,13 +80,9 @@ Result<volume::RepairReport> RepairUnderLock(const std::string& store) {
 int Repair(const std::string& store, const Output& output) {
   const Result<volume::RepairReport> report = RepairUnderLock(store);
   if (!report.ok()) return output.Fail("fsck", report.status());
-  output.Json(Json{{"index_rebuilt", report->index_rebuilt},
-                   {"records", report->records},
-                   {"notes", report->notes}}
-                  .dump());
+  output.Json(Json{{"records", report->records}, {"notes", report->notes}}.dump());
   for (const std::string& note : report->notes) output.Text(Printable(note));
-  output.Text(std::string(report->index_rebuilt ? "Rebuilt the index from " : "Went through ") +
-              std::to_string(report->records) + " record(s)");
+  output.Text("Rebuilt the index from " + std::to_string(report->records) + " record(s)");
   return kSuccess;
 }
 

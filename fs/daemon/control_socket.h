@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 
-#include "fs/daemon/unique_fd.h"
 #include "store/base/bytes.h"
 #include "store/base/status.h"
+#include "store/base/unique_fd.h"
 
 namespace memoirfs::daemon {
 

@@ -16,8 +16,8 @@
 #include "fs/daemon/mounts.h"
 #include "fs/daemon/open_store.h"
 #include "fs/daemon/store_service.h"
-#include "fs/daemon/unique_fd.h"
 #include "fs/vfs/vfs.h"
+#include "store/base/unique_fd.h"
 
 namespace memoirfs::daemon {
 

@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "fs/daemon/unique_fd.h"
 #include "store/base/status.h"
+#include "store/base/unique_fd.h"
 
 namespace memoirfs::daemon {
 

@@ -12,12 +12,8 @@ namespace {
 constexpr std::string_view kUserPrefix = "user.";
 constexpr std::string_view kFactPrefix = "user.memoir.";  // what the store says of a file
 
-bool StartsWith(std::string_view text, std::string_view start) {
-  return text.substr(0, start.size()) == start;
-}
-
 Status CheckXattrName(std::string_view name) {
-  if (!StartsWith(name, kUserPrefix)) {
+  if (!name.starts_with(kUserPrefix)) {
     return Status(Code::kNotSupported, "only user.* attributes are kept");
   }
   if (name == kUserPrefix) return Status(Code::kInvalidArgument, "an xattr needs a name");
@@ -98,7 +94,7 @@ Result<Bytes> ViewImpl::GetXattr(NodeId node, const std::string& name) {
   ASSIGN_OR_RETURN(const NodeParts parts, Resolve(node));
   TRY(CheckXattrName(name));
   if (parts.kind) return NoAttribute();
-  if (StartsWith(name, kFactPrefix)) return FactXattr(parts, name);
+  if (name.starts_with(kFactPrefix)) return FactXattr(parts, name);
   return volume_.GetXattr(parts.stream, parts.ino, name);
 }
 
@@ -112,7 +108,7 @@ Status ViewImpl::ChangeXattr(NodeId node, const std::string& name,
                              const std::optional<Bytes>& value, int flags, const Caller& caller) {
   ASSIGN_OR_RETURN(const NodeParts parts, ResolveForChange(node));
   TRY(CheckXattrName(name));
-  if (StartsWith(name, kFactPrefix)) {
+  if (name.starts_with(kFactPrefix)) {
     return Status(Code::kPermission, "user.memoir.* is what the store says, and can't be set");
   }
   const InodePin live = core_->inodes().Pin(KeyOf(parts));

@@ -19,8 +19,6 @@ constexpr uint64_t kRoomToReopen = 8U << 20;  // what LevelDB writes while it is
 leveldb::Slice SliceOf(ByteView bytes) { return {bytes.data(), bytes.size()}; }
 ByteView ViewOf(const leveldb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-bool HasPrefix(ByteView key, ByteView prefix) { return key.substr(0, prefix.size()) == prefix; }
-
 leveldb::ReadOptions Verified() {
   leveldb::ReadOptions options;
   options.verify_checksums = true;
@@ -150,7 +148,7 @@ Result<std::optional<Bytes>> Index::Impl::Get(ByteView key) const {
 }
 
 Status Index::Impl::Scan(ByteView prefix, ByteView start, const Visitor& visit) const {
-  if (start > prefix && !HasPrefix(start, prefix)) return {};
+  if (start > prefix && !start.starts_with(prefix)) return {};
   Bytes from(std::max(prefix, start));
   Stretch stretch;
   for (;;) {
@@ -195,7 +193,7 @@ Result<bool> Index::Impl::VisitStretch(ByteView prefix, Stretch& stretch,
     TRY(ReadFailure(*stretch.database, rows.status()));
     const ByteView key = rows.Valid() ? ViewOf(rows.key()) : ByteView();
     const bool has_row =
-        rows.Valid() && HasPrefix(key, prefix) && (stretch.page.complete || key <= last);
+        rows.Valid() && key.starts_with(prefix) && (stretch.page.complete || key <= last);
     if (!has_row && overlay == overlay_end) return true;
     if (has_row && (overlay == overlay_end || key < overlay->first)) {
       if (!visit(key, ViewOf(rows.value()))) return false;

@@ -16,8 +16,6 @@ size_t CostOf(const Batch& batch) {
   return cost;
 }
 
-bool HasPrefix(ByteView key, ByteView prefix) { return key.substr(0, prefix.size()) == prefix; }
-
 }  // namespace
 
 Overlay::Entry& Overlay::EntryOf(const Bytes& key) { return entries_[key]; }
@@ -69,7 +67,7 @@ const OverlayRow* Overlay::Find(ByteView key) const {
 Overlay::Page Overlay::Copy(ByteView prefix, ByteView from, size_t limit) const {
   Page page;
   for (auto at = entries_.lower_bound(from); at != entries_.end(); ++at) {
-    if (!HasPrefix(at->first, prefix)) break;
+    if (!ByteView(at->first).starts_with(prefix)) break;
     if (page.rows.size() == limit) return page;
     page.rows.emplace_back(at->first, at->second.Visible());
   }

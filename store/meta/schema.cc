@@ -118,8 +118,6 @@ Bytes VersionPrefix(StreamId stream, InodeId ino) {
   return KeyOf(Table::kVersion, stream, ino.value).Take();
 }
 
-Seq SeqOfKey(ByteView key) { return Seq(~LastIdOf(key)); }
-
 Bytes InodeRow::Encode() const {
   const Attributes& a = attributes;
   Encoder row = NewRow();
@@ -211,10 +209,6 @@ StreamInode StreamInodeOfOrphanKey(ByteView key) {
 
 Bytes LocationKey(const Digest& digest) { return KeyOf(Table::kLocation).Hash(digest).Take(); }
 
-Bytes LocationPrefix() { return KeyOf(Table::kLocation).Take(); }
-
-Digest DigestOfLocationKey(ByteView key) { return KeyBehind(key, kTableSize).Hash(); }
-
 Bytes EncodeLocation(const journal::Location& where) {
   Encoder row = NewRow();
   row.U64(where.pack.Encode()).U64(where.offset).U32(where.length);
@@ -233,8 +227,6 @@ Result<journal::Location> DecodeLocation(ByteView row) {
 }
 
 Bytes BulkKey(uint64_t number) { return KeyOf(Table::kBulk).U64(number).Take(); }
-
-Bytes BulkPrefix() { return KeyOf(Table::kBulk).Take(); }
 
 Bytes CorruptKey(const Digest& digest) { return KeyOf(Table::kCorrupt).Hash(digest).Take(); }
 

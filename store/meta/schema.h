@@ -78,7 +78,6 @@ Bytes InodeKey(StreamId stream, InodeId ino);
 InodeId InodeOfKey(ByteView key);  // of an 'I', 'V' or 'X' key
 Bytes VersionKey(StreamId stream, InodeId ino, Seq seq);
 Bytes VersionPrefix(StreamId stream, InodeId ino);
-Seq SeqOfKey(ByteView key);  // of a 'V' or 'H' key: undoes the complement
 
 // 'H' stream parent name '\0' ~seq: what the name led to from that record on; ino 0: to nothing.
 struct NameHistoryRow {
@@ -107,14 +106,11 @@ StreamInode StreamInodeOfOrphanKey(ByteView key);
 
 // 'L' digest: where an object lies.
 Bytes LocationKey(const Digest& digest);
-Bytes LocationPrefix();
-Digest DigestOfLocationKey(ByteView key);
 Bytes EncodeLocation(const journal::Location& where);
 Result<journal::Location> DecodeLocation(ByteView row);
 
 // 'B' number: a bulk pack whose objects are in 'L'.
 Bytes BulkKey(uint64_t number);
-Bytes BulkPrefix();
 
 // 'S' stream: a stream and the last record that the index contains of it.
 struct StreamRow {

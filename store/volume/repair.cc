@@ -10,7 +10,6 @@ Result<RepairReport> RepairStore(FileIo& io, Clock& clock, VolumeOptions options
   options.background = false;
   ASSIGN_OR_RETURN(const auto volume, Volume::Open(io, clock, options));
   RepairReport report;
-  report.index_rebuilt = true;
   for (const AgentFacts& agent : volume->ListAgents()) report.records += agent.head.seq.value;
   ASSIGN_OR_RETURN(const auto kept, io.List("quarantine"));
   for (const std::string& name : kept) {

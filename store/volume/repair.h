@@ -12,7 +12,6 @@
 namespace memoirfs::volume {
 
 struct RepairReport {
-  bool index_rebuilt = false;
   uint64_t records = 0;
   std::vector<std::string> notes;
 };

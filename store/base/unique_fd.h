@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace memoirfs::daemon {
+namespace memoirfs {
 
 // Owns one descriptor and closes it.
 class UniqueFd {
@@ -23,6 +23,7 @@ class UniqueFd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
+  int Release() { return std::exchange(fd_, -1); }
   void Reset() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
@@ -32,4 +33,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace memoirfs::daemon
+}  // namespace memoirfs

@@ -168,6 +168,7 @@ Status Volume::Impl::SealFullJournals() {
 
 Status Volume::Impl::RunCommitterOnce() {
   TRY(Barrier());  // does not wait for a checkpoint that is under way
+  RecordIncidents();
   const MutexLock lock(checkpoint_mutex_);
   KeepSpareSpace();
   const journal::Lsn durable = journal_->durable();
@@ -239,6 +240,7 @@ void Volume::Impl::Close() {
         "the index was found damaged while it was used; the next opening rebuilds it");
     if (WriteFileAtomically(io_, kRebuildMarker, {}).ok()) return;
   }
+  RecordIncidents();
   const Status status = StopCleanly();
   if (!status.ok()) Log(LogLevel::kError, "volume.close", status.ToString());
 }

@@ -78,12 +78,13 @@ Result<bool> Volume::Impl::IsStored(const Digest& digest) const {
   return where.has_value();
 }
 
-void Volume::Impl::OnCorrupt(const Digest& digest, const std::optional<journal::Location>&,
+void Volume::Impl::OnCorrupt(const Digest& digest, const std::optional<journal::Location>& where,
                              const std::string& why) {
   {
     const MutexLock lock(queue_mutex_);
     if (!corrupt_.emplace(digest, why).second) return;
   }
+  NoteIncident({chain::Op::kQuarantine, digest, where, why});
   // Kept with the index, so that `status` knows after a restart; the committer makes it durable.
   meta::Batch batch;
   batch.Put(meta::CorruptKey(digest), why);

@@ -29,18 +29,32 @@ class Recovery {
  private:
   using IntentKey = std::pair<StreamId, InodeId>;
 
+  // What goes into the chains: of those streams that can be written, all or one.
+  struct Found {
+    std::optional<StreamId> stream;  // all of them without it
+    chain::Op op = chain::Op::kRecover;
+    Finding finding;
+  };
+  void Note(Finding finding) { found_.push_back({std::nullopt, chain::Op::kRecover, finding}); }
+  void NoteFor(StreamId stream, Finding finding) {
+    found_.push_back({stream, chain::Op::kRecover, std::move(finding)});
+  }
+  Status NoteTornTail(const journal::JournalFinding& finding);
+  void RecordFound();
+
   // What is there.
   Status ListFiles();
   Status ClearStaging();
   Status OpenIndex();
   Result<bool> SmallIndexIsSound();
   Status StartRebuild(const std::string& why);
+  Status RebuildAsAsked();
 
   // The journals.
   Result<bool> IsUnused(uint64_t number);
   Result<bool> ContinuesCleanly();
   Status CarryJournals();
-  void Report(const journal::JournalFinding& finding);
+  Status Report(const journal::JournalFinding& finding);
   Status StartJournal(bool clean);
   Status CreateJournal(uint64_t number);
 
@@ -86,6 +100,7 @@ class Recovery {
   std::set<uint64_t> packs_;    // sealed or carried ones
   std::set<uint64_t> bulks_;
   std::optional<PurgePlan> purge_;
+  std::vector<Found> found_;
   meta::CheckpointRow checkpoint_;
   bool rebuild_ = false;
   bool rebuilding_chains_ = false;  // the lines come from the segments themselves

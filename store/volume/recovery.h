@@ -3,11 +3,22 @@
 // Opening a store: what a crash left is made durable first, then replayed; the index is rebuilt
 // where it is missing, damaged or another store's. Rules: store/INVARIANTS.md.
 //
-//   1. An unsealed journal that was not stopped cleanly is carried into a pack: its good frames,
-//      synced. The torn tail goes to quarantine. From here on everything that counts is durable.
-//   2. Frames behind the index's checkpoint are replayed, from packs and journals in order; what
-//      the index has already is skipped by each stream's seq, so replay is idempotent.
-//   3. A fresh journal starts. Intents left over become records. A checkpoint ends it.
+//   1. What counts for nothing is removed: packs and bulk packs that were not finished, logs that
+//      are packs already. The index is opened, or destroyed and begun anew.
+//   2. A store that was stopped cleanly goes on in its journal, and nothing of it is replayed.
+//      Otherwise every journal is carried into a pack: its good frames, synced; a torn tail goes to
+//      quarantine. From here on everything that counts is durable.
+//   3. A purge that was decided is carried out on the packs (recovery_purge.cc).
+//   4. For a new index, objects are taken from the packs' footers and records from the chains'
+//      segments. Bulk packs that the index does not know are added.
+//   5. Frames behind the index's checkpoint are replayed, from packs, in order; records that the
+//      index has are skipped by each stream's seq, so replay may be repeated. Their lines are queued
+//      for the segments, which may lack them.
+//   6. A fresh journal starts, unless the old one goes on. Streams are loaded, orphans dropped,
+//      intents that are left over become records (recovery_settle.cc), and what was found on the way
+//      is recorded in the chains. A checkpoint ends it, unless the store was stopped cleanly.
+//
+// All of it writes. Who compares the heads with what is known outside looks before (survey.h).
 
 #include <map>
 #include <optional>

@@ -38,8 +38,8 @@ class ObjectReader::Reading {
   Result<Buffer> Run() {
     TRY(CollectParts());
     Bytes bytes = Assemble();
-    if (Sha256::Of(bytes) != wanted_) {
-      return Corrupt("cas.digest-mismatch", "its bytes have another SHA-256");
+    if (const Digest found = Sha256::Of(bytes); found != wanted_) {
+      return Corrupt("cas.digest-mismatch", "its bytes have the SHA-256 " + found.ToHex());
     }
     return Buffer(std::make_shared<const Bytes>(std::move(bytes)));
   }

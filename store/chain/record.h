@@ -56,14 +56,16 @@ struct Actor {
 //            socket too: without content)
 //   mkdir    ino, parent, name, cookie, attributes
 //   symlink  ino, parent, name, cookie, attributes, content (the target's object)
-//   link     ino, parent, name, cookie, attributes.ctime
-//   unlink, rmdir   ino, parent, name, attributes.ctime
-//   rename   ino, parent, name, new_parent, new_name, cookie, replaced, attributes.ctime;
+//   link     ino, parent, name, cookie
+//   unlink, rmdir   ino, parent, name; replaced_content of a regular file
+//   rename   ino, parent, name, new_parent, new_name, cookie, replaced, replaced_content;
 //            with exchange: replaced is the other inode, other_cookie its new entry's
 //   attr     ino, attributes (all of them, as they are now)
-//   xattr    ino, xattr_name, content of the value (absent: removed), attributes.ctime
-//   genesis  agent; ino 1 and its attributes
-//   session, event, recover, quarantine, repair …   `detail` says it; no effect on the tree
+//   xattr    ino, xattr_name, content of the value (absent: removed)
+//   genesis  ino 1 and its attributes
+//   session, event, recover   `detail` says it; no effect on the tree
+//   quarantine, repair        the same; ino and path of a file that is concerned, where one is
+// What a change does to ctime and to a directory's times follows from the record's own time.
 struct Change {
   Op op{};
   InodeId ino;

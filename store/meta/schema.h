@@ -133,8 +133,8 @@ Bytes CorruptKey(const Digest& digest);
 Bytes CorruptPrefix();
 Digest DigestOfCorruptKey(ByteView key);
 
-// 'M': where the index stands. `generation` changes with each rebuild, so that a checkpoint frame
-// of another index is not taken for this one's.
+// 'M': where the index stands. `generation` says whose it is: it follows from the store's id, so
+// that the index of another store, put in this one's place, is not taken for its own.
 struct CheckpointRow {
   journal::Lsn lsn;
   uint64_t generation = 0;

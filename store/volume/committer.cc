@@ -169,6 +169,7 @@ bool Volume::Impl::IsSettled() const {
 }
 
 Status Volume::Impl::RunCommitterOnce() {
+  RecordIncidents();
   if (IsSettled()) return {};  // an idle store does no I/O
   TRY(Barrier());              // does not wait for a checkpoint that is under way
   const MutexLock lock(checkpoint_mutex_);
@@ -263,6 +264,7 @@ void Volume::Impl::Close() {
         "the index was found damaged while it was used; the next opening rebuilds it");
     if (WriteFileAtomically(io_, kRebuildMarker, {}).ok()) return;
   }
+  RecordIncidents();
   const Status status = StopCleanly();
   if (!status.ok()) Log(LogLevel::kError, "volume.close", status.ToString());
 }

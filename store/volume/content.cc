@@ -90,6 +90,7 @@ void Volume::Impl::OnCorrupt(const Digest& digest, const std::optional<journal::
     const MutexLock queue_lock(queue_mutex_);
     if (!corrupt_.emplace(digest, why).second) return;
   }
+  NoteIncident({chain::Op::kQuarantine, digest, where, why});
   // Kept with the index, so that `status` knows after a restart; the committer makes it durable.
   meta::Batch batch;
   batch.Put(meta::CorruptKey(digest), why);

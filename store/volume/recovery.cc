@@ -70,6 +70,8 @@ Status Recovery::StartRebuild(const std::string& why) {
   if (!new_store) {
     Warn("volume.index-rebuild", "the index is rebuilt from chains and packs: " + why);
   }
+  // Of a purge the other agents learn nothing.
+  if (!new_store && !purge_) Note({"index", kIndexDirectory, "", "rebuilt: " + why});
   v_.tables_.reset();
   v_.index_.reset();
   TRY(meta::DestroyIndex(v_.io_, kIndexDirectory));
@@ -79,12 +81,18 @@ Status Recovery::StartRebuild(const std::string& why) {
   return {};
 }
 
+// By an earlier opening, which found it damaged, or by somebody.
+Status Recovery::RebuildAsAsked() {
+  ASSIGN_OR_RETURN(const Bytes why, ReadWholeFile(v_.io_, kRebuildMarker));
+  if (why != kRepairAskedFor) return StartRebuild("it was found damaged");
+  TRY(StartRebuild("a repair was asked for"));
+  for (Found& found : found_) found.op = chain::Op::kRepair;
+  return {};
+}
+
 Status Recovery::OpenIndex() {
   if (purge_) return StartRebuild("an agent is being purged");
-  if (v_.io_.Stat(kRebuildMarker).ok()) {
-    TRY(StartRebuild("it was found damaged, or a repair was asked for"));
-    return {};
-  }
+  if (v_.io_.Stat(kRebuildMarker).ok()) return RebuildAsAsked();
   auto index = meta::Index::Open(v_.io_, kIndexDirectory);
   if (!index.ok()) {
     if (index.code() != Code::kCorrupt && index.code() != Code::kNotFound) return index.status();
@@ -168,12 +176,15 @@ Result<bool> Recovery::ContinuesCleanly() {
   return true;
 }
 
-void Recovery::Report(const journal::JournalFinding& finding) {
+Status Recovery::Report(const journal::JournalFinding& finding) {
   const std::string path = journal::JournalPath(finding.number);
   for (const journal::Damage& damage : finding.scan.damage) {
     Log(LogLevel::kError, "volume.journal-damaged",
         path + " is damaged at offset " + std::to_string(damage.offset) + ", " +
             std::to_string(damage.length) + " bytes that had been acknowledged");
+    Note({"damage", path + " at " + std::to_string(damage.offset),
+          "frames that were synced, " + std::to_string(damage.length) + " bytes",
+          "no valid frame"});
     const bool may_be_record =
         !damage.header_valid || damage.header.type == journal::FrameType::kRecord;
     const bool counts = journal::Lsn{finding.number, damage.offset} >= checkpoint_.lsn;
@@ -183,14 +194,16 @@ void Recovery::Report(const journal::JournalFinding& finding) {
     Warn("volume.torn-tail", path + " ends in an unfinished write at " +
                                  std::to_string(finding.scan.good_end) +
                                  "; it is kept in quarantine");
+    TRY(NoteTornTail(finding));
   }
   last_epoch_ = std::max(last_epoch_, finding.scan.last_epoch);
+  return {};
 }
 
 Status Recovery::CarryJournals() {
   const auto ignore = [](const auto&, const auto&, ByteView) { return Status(); };
   ASSIGN_OR_RETURN(const auto findings, journal::ReplayJournals(v_.io_, {}, ignore));
-  for (const journal::JournalFinding& finding : findings) Report(finding);
+  for (const journal::JournalFinding& finding : findings) TRY(Report(finding));
   TRY(journal::CarryJournals(v_.io_, findings));
   for (const journal::JournalFinding& finding : findings) {
     last_number_ = std::max(last_number_, finding.number);
@@ -229,12 +242,17 @@ Status Recovery::AdoptPack(journal::PackId pack) {
   bool footer_damaged = false;
   const auto contents = journal::ReadPackContents(v_.io_, pack, &footer_damaged);
   if (!contents.ok()) {
+    // A newer memoirfs can read it: it is not damaged, and must not be left out.
+    if (contents.code() == Code::kUnknownFormat) return contents.status();
     Log(LogLevel::kError, "volume.pack-unreadable", contents.status().ToString());
+    Note({"pack", journal::PackPath(pack), "", contents.status().ToString()});
     return {};
   }
   if (footer_damaged) {
     Log(LogLevel::kError, "volume.footer-damaged",
         journal::PackPath(pack) + ": its footer is damaged; its frames were read instead");
+    Note({"footer", journal::PackPath(pack), "the footer of its frames",
+          "a damaged one: the frames were read instead"});
   }
   meta::Batch batch;
   for (const journal::PackedObject& object : contents->objects) {
@@ -281,7 +299,9 @@ Status Recovery::RebuildFromChains() {
                                                 std::to_string(number));
         });
     // The rest may still come from the packs.
-    if (!status.ok()) Log(LogLevel::kError, "volume.segment-damaged", status.ToString());
+    if (status.ok()) continue;
+    Log(LogLevel::kError, "volume.segment-damaged", status.ToString());
+    NoteFor(stream, {"chain", chain::ChainDirectory(stream), "", status.ToString()});
   }
   return FlushWhenFull(true);
 }
@@ -296,6 +316,8 @@ Status Recovery::Replay() {
 
 Status Recovery::ReplayPack(uint64_t number, uint64_t from) {
   const journal::PackId pack{number, false};
+  const auto contents = journal::ReadPackContents(v_.io_, pack, nullptr);
+  if (contents.code() == Code::kUnknownFormat) return contents.status();
   ASSIGN_OR_RETURN(const auto file, v_.io_.Open(journal::PackPath(pack), OpenMode::kRead));
   const auto visit = [&](const journal::FrameHeader& header, const journal::Location& where,
                          ByteView payload) { return ReplayFrame(header, where, payload); };
@@ -406,6 +428,8 @@ Status Recovery::FillGap(const meta::StreamRow& row, StreamId stream, Seq upto) 
     const auto record = chain::ParseRecord(*line);
     if (!record.ok()) return {};
     TRY(ApplyRecord(*record, *line));
+    NoteFor(stream, {"record", "record " + std::to_string(seq), record->hash.ToHex(),
+                     "only in the chain's file; its frame is damaged"});
   }
   return {};
 }
@@ -453,6 +477,7 @@ Status Recovery::Run() {
   TRY(LoadCorrupt());
   TRY(DropOrphans());
   TRY(SettleIntents());
+  RecordFound();
   if (!clean) TRY(v_.Checkpoint());
   if (rebuild_ && v_.io_.Stat(kRebuildMarker).ok()) TRY(v_.io_.Remove(kRebuildMarker));
   if (purge_ && v_.purge_pending_.empty()) TRY(RemovePurgePlan(v_.io_));

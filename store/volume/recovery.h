@@ -3,11 +3,22 @@
 // Opening a store: what a crash left is made durable first, then replayed; the index is rebuilt
 // where it is missing, damaged or another store's. Rules: store/INVARIANTS.md.
 //
-//   1. An unsealed journal that was not stopped cleanly is carried into a pack: its good frames,
-//      synced. The torn tail goes to quarantine. From here on everything that counts is durable.
-//   2. Frames behind the index's checkpoint are replayed, from packs and journals in order; what
-//      the index has already is skipped by each stream's seq, so replay is idempotent.
-//   3. A fresh journal starts. Intents left over become records. A checkpoint ends it.
+//   1. What counts for nothing is removed: packs and bulk packs that were not finished, logs that
+//      are packs already. The index is opened, or destroyed and begun anew.
+//   2. A store that was stopped cleanly goes on in its journal, and nothing of it is replayed.
+//      Otherwise every journal is carried into a pack: its good frames, synced; a torn tail goes to
+//      quarantine. From here on everything that counts is durable.
+//   3. A purge that was decided is carried out on the packs (recovery_purge.cc).
+//   4. For a new index, objects are taken from the packs' footers and records from the chains'
+//      segments. Bulk packs that the index does not know are added.
+//   5. Frames behind the index's checkpoint are replayed, from packs, in order; records that the
+//      index has are skipped by each stream's seq, so replay may be repeated. Their lines are queued
+//      for the segments, which may lack them.
+//   6. A fresh journal starts, unless the old one goes on. Streams are loaded, orphans dropped,
+//      intents that are left over become records (recovery_settle.cc), and what was found on the way
+//      is recorded in the chains. A checkpoint ends it, unless the store was stopped cleanly.
+//
+// All of it writes. Who compares the heads with what is known outside looks before (survey.h).
 
 #include <map>
 #include <optional>
@@ -29,18 +40,32 @@ class Recovery {
  private:
   using IntentKey = std::pair<StreamId, InodeId>;
 
+  // What goes into the chains: of those streams that can be written, all or one.
+  struct Found {
+    std::optional<StreamId> stream;  // all of them without it
+    chain::Op op = chain::Op::kRecover;
+    Finding finding;
+  };
+  void Note(Finding finding) { found_.push_back({std::nullopt, chain::Op::kRecover, finding}); }
+  void NoteFor(StreamId stream, Finding finding) {
+    found_.push_back({stream, chain::Op::kRecover, std::move(finding)});
+  }
+  Status NoteTornTail(const journal::JournalFinding& finding);
+  void RecordFound();
+
   // What is there.
   Status ListFiles();
   Status ClearStaging();
   Status OpenIndex();
   Result<bool> SmallIndexIsSound();
   Status StartRebuild(const std::string& why);
+  Status RebuildAsAsked();
 
   // The journals.
   Result<bool> IsUnused(uint64_t number);
   Result<bool> ContinuesCleanly();
   Status CarryJournals();
-  void Report(const journal::JournalFinding& finding);
+  Status Report(const journal::JournalFinding& finding);
   Status StartJournal(bool clean);
 
   // A purge that was decided.
@@ -85,6 +110,7 @@ class Recovery {
   std::set<uint64_t> packs_;    // sealed or carried ones
   std::set<uint64_t> bulks_;
   std::optional<PurgePlan> purge_;
+  std::vector<Found> found_;
   meta::CheckpointRow checkpoint_;
   bool rebuild_ = false;
   bool rebuilding_chains_ = false;  // the lines come from the segments themselves

@@ -83,6 +83,8 @@ Status Recovery::SettleIntents() {
     for (const auto& [key, intent] : creates_) {
       Log(LogLevel::kError, "volume.intent-dropped",
           "the new file '" + intent.name + "' was not kept: its record may have been damaged");
+      NoteFor(intent.stream, {"intent", "new file " + intent.name, "",
+                              "not kept: its record may have been damaged"});
     }
     return {};
   }
@@ -137,6 +139,34 @@ Status Recovery::SettleTruncation(Stream& stream, const Intent& intent) {
   attributes.mtime = attributes.ctime = v_.clock_.Now();
   return status_internal::AsStatus(
       v_.CommitContent(stream.id, intent.ino, *content, objects, attributes, intent.actor));
+}
+
+// What is cut off is named by its digest, as it will lie in quarantine.
+Status Recovery::NoteTornTail(const journal::JournalFinding& finding) {
+  const journal::ScanResult& scan = finding.scan;
+  const std::string path = journal::JournalPath(finding.number);
+  ASSIGN_OR_RETURN(const auto log, v_.io_.Open(path, OpenMode::kRead));
+  ASSIGN_OR_RETURN(const Bytes tail, log->ReadAt(scan.good_end, scan.tail_end - scan.good_end));
+  Note({"torn-tail", path + " at " + std::to_string(scan.good_end), "",
+        std::to_string(tail.size()) + " bytes with the SHA-256 " + Sha256::Of(tail).ToHex()});
+  return {};
+}
+
+void Recovery::RecordFound() {
+  if (found_.empty() || v_.options_.read_only) return;
+  for (Stream* const stream : v_.Streams()) {
+    for (const chain::Op op : {chain::Op::kRecover, chain::Op::kRepair}) {
+      std::vector<Finding> findings;
+      for (const Found& found : found_) {
+        if (found.op == op && found.stream.value_or(stream->id) == stream->id) {
+          findings.push_back(found.finding);
+        }
+      }
+      chain::Change change;
+      change.op = op;
+      if (!findings.empty()) v_.RecordFindings(*stream, std::move(change), findings);
+    }
+  }
 }
 
 }  // namespace memoirfs::volume

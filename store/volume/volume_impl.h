@@ -5,7 +5,7 @@
 //   namespace.cc  names             attributes.cc attributes, xattrs     content.cc  file content
 //   committer.cc  barrier, segments, checkpoints, sealing                history.cc  the past
 //   recovery*.cc  opening after a crash, rebuilding the index, carrying out a purge
-//   purge.cc      deciding to purge an agent
+//   purge.cc      deciding to purge an agent                          incidents.cc what was damaged
 //   bulk_session.*  the parts of a big file
 
 #include <atomic>
@@ -23,6 +23,7 @@
 #include "store/journal/pack.h"
 #include "store/meta/index.h"
 #include "store/volume/apply.h"
+#include "store/volume/incidents.h"
 #include "store/volume/layout.h"
 #include "store/volume/purge_plan.h"
 #include "store/volume/stream.h"
@@ -140,7 +141,9 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   void NoteHealed(const Map& written, meta::Batch& batch) {
     const MutexLock lock(queue_mutex_);
     for (const auto& [digest, where] : written) {
-      if (corrupt_.erase(digest) != 0) batch.Delete(meta::CorruptKey(digest));
+      if (corrupt_.erase(digest) == 0) continue;
+      batch.Delete(meta::CorruptKey(digest));
+      incidents_.push_back({chain::Op::kRepair, digest, std::nullopt, "it was stored anew"});
     }
   }
   // kNoSpace when the stream has given out all numbers.
@@ -185,6 +188,13 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   using ContentVisitor = std::function<void(InodeId ino, const ContentId& content)>;
   Status ForEachContent(StreamId stream, const ContentVisitor& visit) const;
 
+  // --- incidents.cc ---
+  // `change` says what kind of record and of which inode.
+  void RecordFindings(Stream& stream, chain::Change change, const std::vector<Finding>& findings);
+  void NoteIncident(ObjectIncident incident);
+  // Writes the records of what was noted. Not with a lock of a stream or above held.
+  void RecordIncidents() EXCLUDES(checkpoint_mutex_);
+
   // --- committer.cc ---
   struct QueuedLine {
     StreamId stream;
@@ -228,6 +238,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   std::deque<QueuedLine> lines_ GUARDED_BY(queue_mutex_);
   std::unordered_multimap<Digest, journal::Location> staged_ GUARDED_BY(queue_mutex_);
   std::map<Digest, std::string> corrupt_ GUARDED_BY(queue_mutex_);
+  std::vector<ObjectIncident> incidents_ GUARDED_BY(queue_mutex_);  // not recorded yet
 
   Mutex checkpoint_mutex_{LockRank::kCheckpoint};
   std::map<StreamId, std::unique_ptr<chain::SegmentWriter>> segments_ GUARDED_BY(checkpoint_mutex_);

@@ -7,11 +7,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "fs/daemon/unique_fd.h"
+#include "store/base/unique_fd.h"
 
 namespace memoirfs::fsx {
 
-using daemon::UniqueFd;
 
 class Mismatch : public std::runtime_error {
  public:

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "fs/daemon/unique_fd.h"
+#include "store/base/unique_fd.h"
 
 namespace memoirfs::parity {
 
@@ -22,7 +22,7 @@ class FineClock {
   bool Works();
 
  private:
-  daemon::UniqueFd fd_;
+  UniqueFd fd_;
 };
 
 }  // namespace memoirfs::parity

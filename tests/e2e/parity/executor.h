@@ -11,12 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "fs/daemon/unique_fd.h"
+#include "store/base/unique_fd.h"
 #include "tests/e2e/parity/step.h"
 
 namespace memoirfs::parity {
 
-using daemon::UniqueFd;
 
 // Changes a step before it runs: what the suite's test of itself puts into one of the sides.
 using Sabotage = std::optional<Step> (*)(const Step&);

@@ -8,13 +8,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "fs/daemon/unique_fd.h"
+#include "store/base/unique_fd.h"
 #include "tests/e2e/native/random.h"
 #include "tests/e2e/stress/workers.h"
 
 namespace memoirfs::stress {
 
-using daemon::UniqueFd;
 
 bool Allowed(bool worked, const std::string& what, std::initializer_list<int> errnos) {
   if (worked) return true;

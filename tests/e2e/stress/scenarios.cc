@@ -13,13 +13,12 @@
 #include <map>
 #include <set>
 
-#include "fs/daemon/unique_fd.h"
+#include "store/base/unique_fd.h"
 #include "tests/e2e/stress/files.h"
 
 namespace memoirfs::stress {
 namespace {
 
-using daemon::UniqueFd;
 
 std::set<std::string> Names(const std::string& directory) {
   std::set<std::string> names;

@@ -110,8 +110,8 @@ Status LivingStore::Commit(const std::string& path, const Bytes& text) {
 
 Status LivingStore::Extend(const std::string& path, const Bytes& suffix) {
   ASSIGN_OR_RETURN(const Inode inode, Find(path));
-  ASSIGN_OR_RETURN(const Bytes before, cas::ReadContent(volume_->objects(), inode.content, 0,
-                                                        inode.content.size));
+  ASSIGN_OR_RETURN(const Bytes before,
+                   cas::ReadContent(volume_->objects(), inode.content, 0, inode.content.size));
   const Bytes text = before + suffix;
   const NewObject object{Sha256::Of(text), MakeBuffer(text), inode.content.digest, before.size()};
   return CommitObjects(path, FlatId(text), {object});
@@ -166,8 +166,7 @@ Status LivingStore::MakeLink(const std::string& path, const std::string& new_pat
 
 Status LivingStore::Unlink(const std::string& path) {
   ASSIGN_OR_RETURN(const Place place, Resolve(path));
-  return status_internal::AsStatus(
-      volume_->Unlink(place.stream, place.parent, place.name, kActor));
+  return status_internal::AsStatus(volume_->Unlink(place.stream, place.parent, place.name, kActor));
 }
 
 Status LivingStore::RemoveDirectory(const std::string& path) {
@@ -269,8 +268,8 @@ class Script {
     return *this;
   }
   Script& AddAgent(const std::string& agent) {
-    steps_.push_back({"agent add " + agent, true, true,
-                      [=](LivingStore& s) { return s.AddAgent(agent); }});
+    steps_.push_back(
+        {"agent add " + agent, true, true, [=](LivingStore& s) { return s.AddAgent(agent); }});
     return *this;
   }
   Script& RemoveAgent(const std::string& agent) {
@@ -288,8 +287,7 @@ class Script {
     return *this;
   }
   Script& Checkpoint() {
-    steps_.push_back(
-        {"checkpoint", false, true, [](LivingStore& s) { return s->Checkpoint(); }});
+    steps_.push_back({"checkpoint", false, true, [](LivingStore& s) { return s->Checkpoint(); }});
     return *this;
   }
   Script& Reopen() {
@@ -327,8 +325,7 @@ class Script {
                   [=](LivingStore& s) { return s.Rename(from, to, mode); });
   }
   Script& Xattr(const std::string& path, const std::string& name, std::optional<Bytes> value) {
-    return Change("xattr " + path,
-                  [=](LivingStore& s) { return s.SetXattr(path, name, value); });
+    return Change("xattr " + path, [=](LivingStore& s) { return s.SetXattr(path, name, value); });
   }
   Script& Mode(const std::string& path, uint32_t mode) {
     return Change("chmod " + path, [=](LivingStore& s) { return s.SetMode(path, mode); });
@@ -346,10 +343,17 @@ class Script {
     return Change("rmdir " + path, [=](LivingStore& s) { return s.RemoveDirectory(path); });
   }
   Script& Symlink(const std::string& path, const std::string& target) {
-    return Change("symlink " + path,
-                  [=](LivingStore& s) { return s.MakeSymlink(path, target); });
+    return Change("symlink " + path, [=](LivingStore& s) { return s.MakeSymlink(path, target); });
   }
-  std::vector<Step> Take() { return std::move(steps_); }
+  std::vector<Step> Take() {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      steps_[i].run = [i, run = std::move(steps_[i].run)](LivingStore& s) {
+        s.StartStep(i);
+        return run(s);
+      };
+    }
+    return std::move(steps_);
+  }
 
  private:
   std::vector<Step> steps_;

@@ -22,14 +22,17 @@ using Tree = std::map<std::string, std::string>;
 // The first path in which two trees differ, and how; empty when they are equal.
 std::string FirstDifference(const Tree& expected, const Tree& found);
 
-// Goes on by a millisecond with each look.
+// Goes on by a millisecond with each look. Each step begins at a second of its own: what a volume
+// records besides, of damage that it met, does not change the times of later steps.
 class SteppingClock final : public Clock {
  public:
   Nanos Now() const override { return now_ += 1'000'000; }
   Nanos Monotonic() const override { return Now(); }
+  void StartStep(size_t number) { now_ = kStart + static_cast<Nanos>(number + 1) * 1'000'000'000; }
 
  private:
-  mutable std::atomic<Nanos> now_{1'750'000'000LL * 1'000'000'000};
+  static constexpr Nanos kStart = 1'750'000'000LL * 1'000'000'000;
+  mutable std::atomic<Nanos> now_{kStart};
 };
 
 // Small files, so that a short life fills, seals and rolls several. No thread of its own.
@@ -45,6 +48,7 @@ class LivingStore {
   void Close() { volume_.reset(); }
   volume::Volume& operator*() { return *volume_; }
   volume::Volume* operator->() { return volume_.get(); }
+  void StartStep(size_t number) { clock_.StartStep(number); }
   bool is_open() const { return volume_ != nullptr; }
 
   Status AddAgent(const std::string& agent);

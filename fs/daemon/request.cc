@@ -67,8 +67,9 @@ Result<Json> ParseObject(std::string_view line) {
   return json;
 }
 
+// Of an error: "ok" is none, and no name of one.
 Code CodeOfName(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(Code::kInternal); ++i) {
+  for (int i = static_cast<int>(Code::kOk) + 1; i <= static_cast<int>(Code::kInternal); ++i) {
     if (CodeName(static_cast<Code>(i)) == name) return static_cast<Code>(i);
   }
   return Code::kInternal;

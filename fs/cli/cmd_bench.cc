@@ -26,7 +26,7 @@ void AddBench(Command& root) {
       root.Add("bench", "Measure what programs do with files, on several directories side by side");
   command.Directories({.name = "--against",
                        .help = "A directory to measure on; give it several times, the first is "
-                               "the reference",
+                               "the reference. On a mount, what it wrote stays in the history",
                        .type = "DIR",
                        .required = true},
                       options->bench.directories);

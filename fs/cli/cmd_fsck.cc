@@ -53,6 +53,16 @@ Status CheckNotServed(const std::string& store) {
                 "run 'memoirfs verify', which works beside it");
 }
 
+// The report with `facts` beside it, and its exit code.
+int VerifyAndPrint(const std::string& store, const Json& facts, const Output& output) {
+  const daemon::Request request{.operation = daemon::Operation::kVerify};
+  const Result<std::string> report = Ask(store, request, Access::kRead);
+  if (!report.ok()) return output.Fail("fsck", report.status());
+  Json json = Json::parse(*report);
+  json.update(facts);
+  return PrintVerifyReport(json.dump(), output);
+}
+
 int Examine(const std::string& store, const Output& output) {
   const auto find = [&]() -> Result<std::vector<Leftovers>> {
     TRY(CheckNotServed(store));
@@ -61,13 +71,8 @@ int Examine(const std::string& store, const Output& output) {
   };
   const Result<std::vector<Leftovers>> leftovers = find();
   if (!leftovers.ok()) return output.Fail("fsck", leftovers.status());
-  const daemon::Request request{.operation = daemon::Operation::kVerify};
-  const Result<std::string> report = Ask(store, request, Access::kRead);
-  if (!report.ok()) return output.Fail("fsck", report.status());
   PrintLeftovers(*leftovers, output);
-  Json json = Json::parse(*report);
-  json["leftovers"] = ToJson(*leftovers);
-  return PrintVerifyReport(json.dump(), output);
+  return VerifyAndPrint(store, Json{{"leftovers", ToJson(*leftovers)}}, output);
 }
 
 Result<volume::RepairReport> RepairUnderLock(const std::string& store) {
@@ -77,13 +82,16 @@ Result<volume::RepairReport> RepairUnderLock(const std::string& store) {
   return volume::RepairStore(*io, Clock::Real());
 }
 
+// What stays broken behind a repair, a damaged pack for example, is listed.
 int Repair(const std::string& store, const Output& output) {
   const Result<volume::RepairReport> report = RepairUnderLock(store);
   if (!report.ok()) return output.Fail("fsck", report.status());
-  output.Json(Json{{"records", report->records}, {"notes", report->notes}}.dump());
   for (const std::string& note : report->notes) output.Text(Printable(note));
   output.Text("Rebuilt the index from " + std::to_string(report->records) + " record(s)");
-  return kSuccess;
+  const Json facts{{"rebuilt_records", report->records}, {"notes", report->notes}};
+  const int exit_code = VerifyAndPrint(store, facts, output);
+  // A store without a record has nothing to verify, and is repaired all the same.
+  return exit_code == kNothing ? kSuccess : exit_code;
 }
 
 int Run(bool repair, const Invocation& invocation, const Output& output) {

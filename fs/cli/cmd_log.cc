@@ -17,7 +17,9 @@ struct Options {
 
 using Row = std::vector<std::string>;
 
+// What the store itself records has no actor.
 std::string Who(const chain::Actor& actor) {
+  if (actor == chain::Actor{}) return "";
   if (actor.pid == 0) return "uid " + std::to_string(actor.uid);
   return Printable(actor.comm) + "[" + std::to_string(actor.pid) + "] uid " +
          std::to_string(actor.uid);
@@ -74,7 +76,11 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
     return Ask(store, request, Access::kRead, sink).status();
   };
   if (const Status status = ask(); !status.ok()) return output.Fail("log", status);
-  if (sink.rows().size() > 1) output.Table(sink.rows());
+  if (sink.rows().size() > 1) {
+    output.Table(sink.rows());
+  } else {
+    output.Text(options.path.empty() ? "No records" : "No record of " + Printable(options.path));
+  }
   return kSuccess;
 }
 

@@ -29,13 +29,23 @@ daemon::Request RequestOf(const Options& options, const std::string& mountpoint)
   return request;
 }
 
-// The daemon's main program.
-int Serve(const std::string& store, daemon::ReadySignal ready) {
-  daemon::DaemonOptions options;
-  options.store = store;
+daemon::MountRequest MountRequestOf(const Options& options, const std::string& mountpoint) {
+  daemon::MountRequest request;
+  request.mountpoint = mountpoint;
+  if (!options.agent.empty()) request.agent = options.agent;
+  request.read_only = options.read_only;
+  request.allow_other = options.allow_other;
+  return request;
+}
+
+// The daemon's main program. With `first`, it mounts that itself: nobody can ask it.
+int Serve(const daemon::DaemonOptions& options, const daemon::MountRequest* first,
+          daemon::ReadySignal ready) {
   auto started = daemon::Daemon::Start(options);
-  if (!started.ok()) {
-    ready.Failed(started.status());
+  Status status = status_internal::AsStatus(started);
+  if (status.ok() && first != nullptr) status = (*started)->Mount(*first);
+  if (!status.ok()) {
+    ready.Failed(status);
     return kFailure;
   }
   ready.Ready();
@@ -48,11 +58,27 @@ Status MountByDaemon(const std::string& store, const daemon::Request& request) {
   return Patiently([&]() -> Status {
     ASSIGN_OR_RETURN(const bool served, IsServed(store));
     if (!served) {
+      daemon::DaemonOptions options;
+      options.store = store;
       TRY(daemon::RunAsDaemon(
-          [&](daemon::ReadySignal ready) { return Serve(store, std::move(ready)); }));
+          [&](daemon::ReadySignal ready) { return Serve(options, nullptr, std::move(ready)); }));
     }
     return daemon::AskDaemon(store, request, sink).status();
   });
+}
+
+// A daemon of its own for each mount: none can be found by a socket.
+Status MountUnwritable(const std::string& store, const daemon::MountRequest& request) {
+  if (!request.read_only) {
+    return Status(Code::kReadOnly, "the store " + store +
+                                       " cannot be written here. Mount it with --read-only, or "
+                                       "make it writable");
+  }
+  daemon::DaemonOptions options;
+  options.store = store;
+  options.read_only = true;
+  return daemon::RunAsDaemon(
+      [&](daemon::ReadySignal ready) { return Serve(options, &request, std::move(ready)); });
 }
 
 // The mount is there, and it answers.
@@ -72,14 +98,10 @@ Status MountInForeground(const std::string& store, const Options& options,
   daemon::DaemonOptions daemon_options;
   daemon_options.store = store;
   daemon_options.log_to_file = false;
+  daemon_options.read_only = options.read_only && !daemon::IsWritable(store);
   ASSIGN_OR_RETURN(const auto served,
                    Patiently([&] { return daemon::Daemon::Start(daemon_options); }));
-  daemon::MountRequest request;
-  request.mountpoint = mountpoint;
-  if (!options.agent.empty()) request.agent = options.agent;
-  request.read_only = options.read_only;
-  request.allow_other = options.allow_other;
-  TRY(served->Mount(request));
+  TRY(served->Mount(MountRequestOf(options, mountpoint)));
   output.Text("Mounted at " + mountpoint + "; Ctrl-C unmounts");
   std::fflush(stdout);
   return served->Run();
@@ -98,7 +120,8 @@ Status MountStore(const std::string& store, const Options& options, const std::s
     }
     return MountInForeground(store, options, mountpoint, output);
   }
-  TRY(MountByDaemon(store, RequestOf(options, mountpoint)));
+  TRY(daemon::IsWritable(store) ? MountByDaemon(store, RequestOf(options, mountpoint))
+                                : MountUnwritable(store, MountRequestOf(options, mountpoint)));
   TRY(CheckAnswers(mountpoint));
   output.Json(Json{{"mountpoint", mountpoint}, {"store", store}}.dump());
   output.Text("Mounted at " + mountpoint);

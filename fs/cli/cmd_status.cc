@@ -1,5 +1,7 @@
 #include "fs/cli/commands.h"
 #include "fs/cli/store_access.h"
+#include "fs/daemon/mountpoint.h"
+#include "fs/fuse/mountinfo.h"
 #include "store/base/json.h"
 
 namespace memoirfs::cli {
@@ -49,11 +51,25 @@ void PrintAgents(const Json& status, const Output& output) {
   output.Table(rows);
 }
 
-void Print(const Json& status, const Output& output) {
-  output.Text("store      " + Text(status, "store") + "  (" + Text(status, "store_id") + ")");
+// What a daemon that was killed leaves behind: each access fails until it is taken away.
+void PrintDeadMounts(const std::string& store, const Output& output) {
+  const auto mounts = fuse::ReadMountInfo();
+  if (!mounts.ok()) return;
+  for (const fuse::MountEntry& mount : *mounts) {
+    if (mount.type != fuse::kFileSystemType || mount.source != store) continue;
+    if (!daemon::IsDeadMount(mount.mountpoint)) continue;
+    output.Text(output.Paint(Colour::kRed, "dead       ") + Printable(mount.mountpoint) +
+                ": its daemon is gone. 'memoirfs mount' puts a new one there, 'memoirfs umount' "
+                "takes it away");
+  }
+}
+
+void Print(const Json& status, const std::string& store, const Output& output) {
+  output.Text("store      " + Printable(store) + "  (" + Text(status, "store_id") + ")");
   const bool served = status.at("pid").is_number();
   output.Text("daemon     " +
               (served ? "pid " + std::to_string(status["pid"].get<int>()) : "none; not mounted"));
+  PrintDeadMounts(store, output);
   output.Text("anchored   " + Text(status, "anchored"));
   if (served) {
     output.Text("unsaved    " + HumanBytes(status.value("dirty_bytes", uint64_t{0})) + " in " +
@@ -69,16 +85,14 @@ void Print(const Json& status, const Output& output) {
 }
 
 int Run(const std::string& agent, const Invocation& invocation, const Output& output) {
-  const auto ask = [&]() -> Result<std::string> {
-    ASSIGN_OR_RETURN(const std::string store, invocation.StorePath());
-    daemon::Request request{.operation = daemon::Operation::kStatus};
-    if (!agent.empty()) request.agent = agent;
-    return Ask(store, request, Access::kRead);
-  };
-  const Result<std::string> status = ask();
+  const Result<std::string> store = invocation.StorePath();
+  if (!store.ok()) return output.Fail("status", store.status());
+  daemon::Request request{.operation = daemon::Operation::kStatus};
+  if (!agent.empty()) request.agent = agent;
+  const Result<std::string> status = Ask(*store, request, Access::kRead);
   if (!status.ok()) return output.Fail("status", status.status());
   output.Json(*status);
-  if (!output.json()) Print(Json::parse(*status), output);
+  if (!output.json()) Print(Json::parse(*status), *store, output);
   return kSuccess;
 }
 

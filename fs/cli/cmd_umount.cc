@@ -5,6 +5,7 @@
 #include "fs/cli/store_access.h"
 #include "fs/daemon/control_client.h"
 #include "fs/daemon/mountpoint.h"
+#include "fs/daemon/open_store.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/mountinfo.h"
 #include "store/base/json.h"
@@ -62,6 +63,10 @@ Status WaitUntilReleased(const std::string& store) {
 Status Umount(const Options& options, const std::string& mountpoint, const Invocation& invocation) {
   ASSIGN_OR_RETURN(const std::string store, StoreOf(mountpoint, invocation));
   if (daemon::IsDeadMount(mountpoint)) return fuse::TakeMountAway(mountpoint, /*lazy=*/true);
+  if (!daemon::IsWritable(store)) {  // served without a socket, and nothing to save
+    TRY(fuse::TakeMountAway(mountpoint, options.lazy));
+    return WaitUntilGone(mountpoint);
+  }
   daemon::Request request{.operation = daemon::Operation::kUmount};
   request.mountpoint = mountpoint;
   request.lazy = options.lazy;

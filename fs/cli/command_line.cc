@@ -1,5 +1,7 @@
 #include "fs/cli/command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <utility>
@@ -18,6 +20,10 @@ CLI::Option* Described(CLI::Option* option, const OptionSpec& spec) {
 // CLI11 takes "-1" for the greatest number.
 std::string NotNegative(const std::string& text) {
   return text.starts_with('-') ? "must not be negative: " + text : std::string();
+}
+
+std::string NotEmpty(const std::string& text) {
+  return text.empty() ? "must not be empty" : std::string();
 }
 
 CLI::Option* Number(CLI::Option* option, const OptionSpec& spec) {
@@ -50,6 +56,7 @@ void Command::Flag(const std::string& name, const std::string& help, bool& value
 
 void Command::Value(const OptionSpec& spec, std::string& value) {
   CLI::Option* option = Described(app_.add_option(spec.name, value, spec.help), spec);
+  option->check(NotEmpty);
   if (!spec.choices.empty()) option->check(CLI::IsMember(spec.choices));
   if (!value.empty()) option->capture_default_str();
 }
@@ -90,10 +97,30 @@ CommandLine::CommandLine()
 
 CommandLine::~CommandLine() = default;
 
+// CLI11 says of it only that a command is required.
+std::optional<std::string> CommandLine::UnknownCommand(
+    const std::vector<std::string>& words) const {
+  if (words.empty() || words.front().starts_with('-')) return std::nullopt;
+  const auto is_named = [&](const CLI::App* command) {
+    return command->get_name() == words.front();
+  };
+  if (app_->get_subcommands(is_named).empty()) return words.front();
+  return std::nullopt;
+}
+
 std::optional<int> CommandLine::Parse(std::vector<std::string> words) {
+  if (const auto unknown = UnknownCommand(words)) {
+    Output(false).Warn("'" + *unknown + "' is not a command. See: memoirfs --help");
+    return kUsage;
+  }
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     app_->parse(std::move(words));
+  } catch (const CLI::ExtrasError&) {
+    Output(false).Warn(fmt::format("not understood: {}. See: memoirfs {} --help",
+                                   fmt::join(app_->remaining(true), " "),
+                                   app_->get_subcommands().front()->get_name()));
+    return kUsage;
   } catch (const CLI::ParseError& error) {
     return app_->exit(error) == 0 ? kSuccess : kUsage;
   }

@@ -80,6 +80,8 @@ class CommandLine {
   const Invocation& invocation() const { return invocation_; }
 
  private:
+  std::optional<std::string> UnknownCommand(const std::vector<std::string>& words) const;
+
   Invocation invocation_;
   std::unique_ptr<CLI::App> app_;
 };

@@ -48,6 +48,13 @@ void PrintLine(std::string_view line) {
   std::fputc('\n', stdout);
 }
 
+// What cannot be said there cannot be said anywhere: a closed stderr is no reason to fail.
+void PrintError(std::string_view text) {
+  std::fflush(stdout);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 }  // namespace
 
 Output::Output(bool json) : json_(json), colour_(WantsColour()) {}
@@ -91,20 +98,18 @@ std::string Output::Paint(Colour colour, std::string_view text) const {
 
 int Output::Fail(std::string_view what, const Status& status) const {
   Json(daemon::ErrorJson(status));
-  std::fflush(stdout);
-  fmt::print(stderr, "memoirfs: {}: {}\n", what, Printable(status.ToString()));
+  PrintError(fmt::format("memoirfs: {}: {}\n", what, Printable(status.ToString())));
   return kFailure;
 }
 
 void Output::Warn(std::string_view text) const {
-  std::fflush(stdout);
-  fmt::print(stderr, "memoirfs: {}\n", Printable(text));
+  PrintError(fmt::format("memoirfs: {}\n", Printable(text)));
 }
 
 ProgressBar::ProgressBar() : enabled_(::isatty(STDERR_FILENO) == 1) {}
 
 ProgressBar::~ProgressBar() {
-  if (drawn_) fmt::print(stderr, "\r\033[K");
+  if (drawn_) PrintError("\r\033[K");
 }
 
 void ProgressBar::Show(const volume::VerifyProgress& progress) {
@@ -114,10 +119,9 @@ void ProgressBar::Show(const volume::VerifyProgress& progress) {
   const uint64_t done = std::min(progress.done, total);
   const uint64_t filled =
       static_cast<uint64_t>(static_cast<double>(done) / static_cast<double>(total) * kWidth);
-  fmt::print(stderr, "\r\033[K{:<12} [{}{}] {}/{}", Printable(progress.what),
-             std::string(filled, '#'), std::string(kWidth - filled, ' '), progress.done,
-             progress.total);
-  std::fflush(stderr);
+  PrintError(fmt::format("\r\033[K{:<12} [{}{}] {}/{}", Printable(progress.what),
+                         std::string(filled, '#'), std::string(kWidth - filled, ' '), progress.done,
+                         progress.total));
   drawn_ = true;
 }
 

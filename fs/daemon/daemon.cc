@@ -43,16 +43,18 @@ Result<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& options) {
   OpenOptions open_options;
   open_options.socket = ControlSocketPath(options.store);
   open_options.log_to_file = options.log_to_file;
+  open_options.read_only = options.read_only;
   ASSIGN_OR_RETURN(auto store, OpenedStore::Open(options.store, open_options));
   std::unique_ptr<Daemon> daemon(
       new Daemon(options, std::move(store), std::move(wake), std::move(signals)));
+  Log(LogLevel::kInfo, "daemon.start", "serving " + options.store);
+  if (options.read_only) return daemon;
   ASSIGN_OR_RETURN(
       daemon->server_,
       ControlServer::Start(options.store, [self = daemon.get()](const Request& request,
                                                                 const Peer& peer, ReplySink& sink) {
         return self->Handle(request, peer, sink);
       }));
-  Log(LogLevel::kInfo, "daemon.start", "serving " + options.store);
   return daemon;
 }
 
@@ -144,7 +146,7 @@ bool Daemon::IsIdle() const {
 
 Status Daemon::Finish() {
   stop_ = true;  // however it came to this
-  server_->StopAccepting();
+  if (server_) server_->StopAccepting();
   // Before anything that may wait: what is on the mounts becomes durable.
   Status status = vfs_->CommitAll();
   mounts_->UnmountAll();

@@ -22,8 +22,11 @@
 namespace memoirfs::daemon {
 
 struct DaemonOptions {
-  std::string store;               // absolute
-  bool log_to_file = true;         // daemon.log in the state directory; else stderr
+  std::string store;        // absolute
+  bool log_to_file = true;  // daemon.log in the state directory; else stderr
+  // For a store that cannot be written: nothing in it is, so that there is no control socket, and
+  // other readers are not excluded. Ends when its mounts are gone.
+  bool read_only = false;
   SessionFactory session_factory;  // empty: real mounts
   std::chrono::milliseconds first_mount_timeout{30'000};
 };

@@ -1,6 +1,7 @@
 #include "fs/daemon/open_store.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fs/daemon/paths.h"
 #include "store/base/clock.h"
@@ -26,14 +27,18 @@ Status StartLogFile(const std::string& state_directory) {
 }
 
 }  // namespace
+
 Status CheckStoreExists(const std::string& path) {
-  struct stat st {};
-  if (::lstat((path + "/FORMAT").c_str(), &st) == 0) return {};
-  const int err = errno;
-  if (err != ENOENT && err != ENOTDIR) return Status::FromErrno(err, "look into the store " + path);
-  return Status(Code::kNotFound, "there is no store at " + path + ". Make one with: memoirfs init" +
-                                     " --store " + path);
+  const auto io = OpenRealIo(path);
+  if (io.code() == Code::kNotFound) return volume::NoStoreAt(path);
+  if (!io.ok()) return io.status();
+  if (const auto found = (*io)->Stat("FORMAT"); found.code() != Code::kNotFound) {
+    return status_internal::AsStatus(found);
+  }
+  return status_internal::AsStatus(volume::ReadFormat(**io));  // says what is there instead
 }
+
+bool IsWritable(const std::string& path) { return ::access(path.c_str(), W_OK) == 0; }
 
 OpenedStore::OpenedStore(std::string path, volume::StoreLock lock)
     : path_(std::move(path)), lock_(std::move(lock)) {}

@@ -73,4 +73,7 @@ class OpenedStore {
 // kNotFound with what to do when `path` holds no store.
 Status CheckStoreExists(const std::string& path);
 
+// False on a read-only medium, or where this user may not write.
+bool IsWritable(const std::string& path);
+
 }  // namespace memoirfs::daemon

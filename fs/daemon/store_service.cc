@@ -132,6 +132,7 @@ Result<std::string> StoreService::Handle(const Request& request, const Peer& pee
                                          ReplySink& sink) {
   switch (request.operation) {
     case Operation::kStatus:
+      if (request.agent) TRY(FindWithHistory(store_.volume(), *request.agent));
       return StatusJson(request.agent);
     case Operation::kVerify:
       return Verify(request, sink);

@@ -4,8 +4,8 @@
 // View is what one mount shows. Dirty content belongs to the inode in the Vfs, so that every
 // opener, in any mount, sees it at once.
 //
-// Thread-safe. Only Fsync and FsyncDirectory wait for the journal's barrier. But what commits a file
-// of more than 4 MiB of new objects (Flush, Release, CommitAll, a truncation by path; Rename,
+// Thread-safe. Only Fsync and FsyncDirectory wait for the journal's barrier. But what commits a
+// file of more than 4 MiB of new objects (Flush, Release, CommitAll, a truncation by path; Rename,
 // MakeLink and changes of xattrs, which commit first; Write, where too much is dirty) waits until
 // its bulk pack is synced.
 

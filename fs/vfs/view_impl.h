@@ -3,8 +3,8 @@
 // What one mount shows and does. Operations are grouped by file: nodes and attributes' reading
 // (view_nodes.cc), listings, changes of names, open files, changes of attributes and xattrs.
 //
-// Thread-safe. Holds no lock while it notifies or waits for the journal's barrier; the sync of a bulk
-// pack is waited for with the commit lock of its file.
+// Thread-safe. Holds no lock while it notifies or waits for the journal's barrier; the sync of a
+// bulk pack is waited for with the commit lock of its file.
 
 #include <memory>
 #include <optional>

@@ -60,8 +60,8 @@ class ChunkTree {
   // Drops every chunk behind `size` (which must be above kChunkSize: kInvalidArgument), emits each
   // node that changed since the last Seal, children before parents, and returns the id of the
   // content. The tree is unchanged by then and goes on. What was emitted is taken as stored from
-  // the next Seal on; until then the tree needs none of it back. Where emitting fails, the next Seal
-  // emits all of it again.
+  // the next Seal on; until then the tree needs none of it back. Where emitting fails, the next
+  // Seal emits all of it again.
   Result<ContentId> Seal(uint64_t size, const EmitObject& emit);
 
   // Visits every node and chunk digest below `id` in order, a node before what is under it: for

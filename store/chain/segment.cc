@@ -169,6 +169,12 @@ class SegmentWriter::Impl {
   Status failure_;  // sticky: what is in the file is not known
 };
 
+Result<std::string> LastSegment(FileIo& io, StreamId stream) {
+  ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ListSegments(io, stream));
+  if (numbers.empty()) return Status(Code::kNotFound, ChainDirectory(stream) + " has no segment");
+  return SegmentPath(stream, numbers.back());
+}
+
 Result<std::string> LastLine(FileIo& io, StreamId stream) {
   ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ListSegments(io, stream));
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {

@@ -48,6 +48,8 @@ class SegmentWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+// The path of the last segment; kNotFound when there is none.
+Result<std::string> LastSegment(FileIo& io, StreamId stream);
 // Every line of the chain in order, without '\n'. A failure of the visitor ends it.
 using LineVisitor = std::function<Status(uint64_t line_number, std::string_view line)>;
 Status ForEachLine(FileIo& io, StreamId stream, const LineVisitor& visit);

@@ -16,8 +16,8 @@ Status CheckSpace(FileIo& io, uint64_t size) {
   ASSIGN_OR_RETURN(const SpaceFacts space, io.Space());
   const uint64_t needed = size + size / 4;
   if (space.available_blocks >= needed / std::max<uint64_t>(space.block_size, 1) + 1) return {};
-  return Status(Code::kNoSpace,
-                "no space left on the disk for a journal file of " + std::to_string(size) + " bytes");
+  return Status(Code::kNoSpace, "no space left on the disk for a journal file of " +
+                                    std::to_string(size) + " bytes");
 }
 
 Status FillWithZeros(File& file, uint64_t size) {

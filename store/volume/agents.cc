@@ -45,8 +45,12 @@ Result<Stream*> Volume::Impl::FindStream(StreamId id) const {
 
 AgentFacts Volume::Impl::FactsOf(const Stream& stream) const {
   const MutexLock lock(stream.mutex);
-  return AgentFacts{stream.agent, stream.id, stream.removed, stream.head,
-                    chain::ChainDirectory(stream.id), stream.read_only_reason};
+  return AgentFacts{stream.agent,
+                    stream.id,
+                    stream.removed,
+                    stream.head,
+                    chain::ChainDirectory(stream.id),
+                    stream.read_only_reason};
 }
 
 std::vector<AgentFacts> Volume::Impl::ListAgents() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 #include <sstream>
 
 #include "store/base/digest.h"
@@ -36,7 +37,39 @@ std::string ValueOf(const std::string& text, const std::string& key) {
   return {};
 }
 
+// A directory of a store with something in it, and no FORMAT: kCorrupt.
+Status CheckNoParts(FileIo& io) {
+  for (const char* directory : kDirectories) {
+    const auto inside = io.List(directory);
+    if (!inside.ok() || inside->empty()) continue;
+    return Status(Code::kCorrupt, io.root() +
+                                      " has the files of a store, but its FORMAT file is missing. "
+                                      "Restore that file from a copy of the store: it never "
+                                      "changes");
+  }
+  return {};
+}
+
+// What an interrupted init left is no obstacle.
+Status CheckFree(FileIo& io) {
+  TRY(CheckNoParts(io));
+  ASSIGN_OR_RETURN(const auto names, io.List("."));
+  const std::set<std::string> known(kDirectories.begin(), kDirectories.end());
+  for (const std::string& name : names) {
+    if (name == "LOCK" || name == std::string(kFormatFile) + ".tmp") continue;
+    if (known.count(name) != 0) continue;
+    return Status(Code::kNotEmpty,
+                  io.root() + " is not empty and not a store: choose another directory");
+  }
+  return {};
+}
+
 }  // namespace
+
+Status NoStoreAt(const std::string& path) {
+  return {Code::kNotFound,
+          "there is no store at " + path + ". Make one with: memoirfs init --store " + path};
+}
 
 std::string NewUuid() {
   Bytes raw = RandomBytes(16);
@@ -51,7 +84,11 @@ std::string NewUuid() {
 }
 
 Status CreateLayout(FileIo& io) {
-  for (const char* directory : kDirectories) TRY(io.MakeDirectory(directory));
+  TRY(CheckFree(io));
+  for (const char* directory : kDirectories) {
+    const Status made = io.MakeDirectory(directory);
+    if (made.code() != Code::kExists) TRY(made);
+  }
   // FORMAT comes last: a directory with it is a whole store.
   const std::string body = fmt::format("{} {}\nid {}\nfeatures\n", kMagic, kVersion, NewUuid());
   TRY(WriteFileAtomically(io, kFormatFile, WithChecksum(body)));
@@ -61,9 +98,8 @@ Status CreateLayout(FileIo& io) {
 Result<StoreFormat> ReadFormat(FileIo& io) {
   Result<Bytes> text = ReadWholeFile(io, kFormatFile);
   if (text.code() == Code::kNotFound) {
-    return Status(Code::kNotFound, io.root() +
-                                       " is not a memoirfs store: it has no FORMAT file. "
-                                       "Create one with 'memoirfs init'");
+    TRY(CheckNoParts(io));
+    return NoStoreAt(io.root());
   }
   TRY(text);
   const std::string version = ValueOf(*text, kMagic);

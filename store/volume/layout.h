@@ -23,11 +23,16 @@ struct StoreFormat {
   std::string store_id;  // UUID text
 };
 
-// Creates FORMAT and the directories. Precondition: the store's directory is empty.
+// Creates FORMAT and the directories, in a directory that is empty or holds no more than an
+// interrupted call left. Otherwise kNotEmpty, or kCorrupt where it holds a store without FORMAT.
 Status CreateLayout(FileIo& io);
 
-// Reads FORMAT. kNotFound when there is none, kUnknownFormat for a version or an incompatible
-// feature that this program does not know, kCorrupt when its checksum does not fit.
+// kNotFound, with what to do.
+Status NoStoreAt(const std::string& path);
+
+// Reads FORMAT. kNotFound when there is no store, kUnknownFormat for a version or an incompatible
+// feature that this program does not know, kCorrupt when its checksum does not fit or when it is
+// missing from a store.
 Result<StoreFormat> ReadFormat(FileIo& io);
 
 // The first number that no stream ever had: 1 before the first purge. Only a purge makes it

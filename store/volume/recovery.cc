@@ -1,5 +1,7 @@
 #include "store/volume/recovery.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "store/base/coding.h"
@@ -275,14 +277,10 @@ Status Recovery::AdoptBulkPacks() {
 // What the last segment holds may be in the page cache only, after a sync that failed; a rebuild
 // takes its lines for good, so they are written and synced anew.
 Status Recovery::RewriteLastSegment(StreamId stream) {
-  const std::string directory = chain::ChainDirectory(stream);
-  ASSIGN_OR_RETURN(const auto names, v_.io_.List(directory));
-  for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    if (!name->ends_with(".jsonl")) continue;
-    ASSIGN_OR_RETURN(const Bytes lines, ReadWholeFile(v_.io_, directory + "/" + *name));
-    return WriteFileAtomically(v_.io_, directory + "/" + *name, lines);
-  }
-  return {};
+  const Result<std::string> segment = chain::LastSegment(v_.io_, stream);
+  if (!segment.ok()) return {};  // no lines will be taken: reading them fails likewise
+  ASSIGN_OR_RETURN(const Bytes lines, ReadWholeFile(v_.io_, *segment));
+  return WriteFileAtomically(v_.io_, *segment, lines);
 }
 
 // Objects from footers, records from the chains' segments; what those lack comes with Replay.
@@ -301,9 +299,27 @@ Status Recovery::RebuildFromChains() {
     // The rest may still come from the packs.
     if (status.ok()) continue;
     Log(LogLevel::kError, "volume.segment-damaged", status.ToString());
-    NoteFor(stream, {"chain", chain::ChainDirectory(stream), "", status.ToString()});
+    NoteFor(stream, {"chain", chain::ChainDirectory(stream), "",
+                     status.ToString() + KeepLastSegment(stream)});
   }
   return FlushWhenFull(true);
+}
+
+// A damaged segment is evidence, and its end may be written anew from the packs: a copy goes to
+// quarantine first. Says where, for the record of the finding.
+std::string Recovery::KeepLastSegment(StreamId stream) {
+  const auto keep = [&]() -> Result<std::string> {
+    ASSIGN_OR_RETURN(const std::string segment, chain::LastSegment(v_.io_, stream));
+    ASSIGN_OR_RETURN(const Bytes lines, ReadWholeFile(v_.io_, segment));
+    const std::string kept = fmt::format("quarantine/chain-{}-{}.jsonl", stream.value,
+                                         Sha256::Of(lines).ToHex().substr(0, 16));
+    TRY(WriteFileAtomically(v_.io_, kept, lines));
+    return kept;
+  };
+  const Result<std::string> kept = keep();
+  if (kept.ok()) return "; its last segment is kept as " + *kept;
+  Log(LogLevel::kError, "volume.quarantine", kept.status().ToString());
+  return "";
 }
 
 Status Recovery::Replay() {

@@ -12,11 +12,11 @@
 //   4. For a new index, objects are taken from the packs' footers and records from the chains'
 //      segments. Bulk packs that the index does not know are added.
 //   5. Frames behind the index's checkpoint are replayed, from packs, in order; records that the
-//      index has are skipped by each stream's seq, so replay may be repeated. Their lines are queued
-//      for the segments, which may lack them.
+//      index has are skipped by each stream's seq, so replay may be repeated. Their lines are
+//      queued for the segments, which may lack them.
 //   6. A fresh journal starts, unless the old one goes on. Streams are loaded, orphans dropped,
-//      intents that are left over become records (recovery_settle.cc), and what was found on the way
-//      is recorded in the chains. A checkpoint ends it, unless the store was stopped cleanly.
+//      intents that are left over become records (recovery_settle.cc), and what was found on the
+//      way is recorded in the chains. A checkpoint ends it, unless the store was stopped cleanly.
 //
 // All of it writes. Who compares the heads with what is known outside looks before (survey.h).
 
@@ -81,6 +81,7 @@ class Recovery {
   Status AdoptPack(journal::PackId pack);
   Status AdoptBulkPacks();
   Status RewriteLastSegment(StreamId stream);
+  std::string KeepLastSegment(StreamId stream);
   Status RebuildFromChains();
   Status Replay();
   Status ReplayPack(uint64_t number, uint64_t from);

@@ -13,7 +13,10 @@ Result<RepairReport> RepairStore(FileIo& io, Clock& clock, VolumeOptions options
   for (const AgentFacts& agent : volume->ListAgents()) report.records += agent.head.seq.value;
   ASSIGN_OR_RETURN(const auto kept, io.List("quarantine"));
   for (const std::string& name : kept) {
-    report.notes.push_back("quarantine/" + name + " holds what a crash left unfinished");
+    const bool is_chain = name.ends_with(".jsonl");
+    report.notes.push_back("quarantine/" + name +
+                           (is_chain ? " is a chain's segment as it was found damaged"
+                                     : " holds what a crash left unfinished"));
   }
   return report;
 }

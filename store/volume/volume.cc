@@ -17,14 +17,6 @@ Status InitStore(FileIo& io, const VolumeOptions& options) {
     TRY(ReadFormat(io));
     return Status(Code::kExists, io.root() + " holds a store already");
   }
-  ASSIGN_OR_RETURN(const auto names, io.List("."));
-  const bool only_lock = std::all_of(names.begin(), names.end(),
-                                     [](const std::string& name) { return name == "LOCK"; });
-  if (!only_lock) {
-    return Status(Code::kNotEmpty, io.root() +
-                                       " is not empty and not a store: choose another "
-                                       "directory");
-  }
   TRY(CreateLayout(io));
   // Opening it once makes the first journal and the index, and shows that it can be opened.
   VolumeOptions quiet = options;

@@ -46,7 +46,7 @@ struct AgentFacts {
   StreamId stream;
   bool removed = false;
   chain::Head head;
-  std::string chain_directory;  // relative to the store
+  std::string chain_directory;     // relative to the store
   std::string read_only_reason{};  // why only this agent's memory takes no change; else empty
 };
 

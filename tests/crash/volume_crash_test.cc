@@ -255,8 +255,8 @@ class FaultyLife {
 };
 
 void CheckFaults(SimCall kind, int err, uint64_t first, uint64_t stride) {
-  const uint64_t calls = kind == SimCall::kAny ? Reference::Get().all_calls()
-                                               : Reference::Get().changing_calls();
+  const uint64_t calls =
+      kind == SimCall::kAny ? Reference::Get().all_calls() : Reference::Get().changing_calls();
   for (uint64_t n = first; n <= calls; n += stride) {
     const auto io = Reference::Get().NewDisk();
     io->FailAt(n, err, kind);

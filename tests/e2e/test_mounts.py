@@ -223,8 +223,31 @@ class Endings(MountCase):
         store = self.new_store("a")
         point = store.mount()
         store.kill()
+        self.assertIn(f"dead       {point}".encode(), store.command("status").stdout)
         store.umount(point)
         self.assertEqual([], os.listdir(point))
+
+    @unittest.skipUnless(harness.is_root(), "mounting a store read-only below needs root")
+    def test_a_store_that_cannot_be_written(self):
+        store = self.new_store("a")
+        memory = store.mount_agent("a")
+        (memory / "f").write_text("kept")
+        store.umount()
+        subprocess.run(["mount", "--bind", store.path, store.path], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", store.path], check=True)
+        subprocess.run(["mount", "-o", "remount,bind,ro", store.path], check=True)
+        self.refused(store, "mount", store.folder(), mention=["--read-only"])
+        points = [store.folder(), store.folder()]
+        for point in points:
+            store.command("mount", point, "--read-only")
+            self.assertEqual("kept", (point / "a/memory/f").read_text())
+            with self.assertRaises(OSError) as refused:
+                (point / "a/memory/g").write_text("new")
+            self.assertEqual(errno.EROFS, refused.exception.errno)
+        store.command("verify")
+        for point in points:
+            store.command("umount", point)
+            self.assertFalse(harness.is_mounted(point))
 
     def test_a_mount_in_the_foreground(self):
         store = self.new_store("a")

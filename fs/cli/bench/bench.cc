@@ -1,5 +1,6 @@
 #include "fs/cli/bench/bench.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,6 +13,15 @@
 namespace memoirfs::bench {
 namespace {
 
+volatile sig_atomic_t interrupted = 0;
+
+// Looked at between rounds: whoever interrupts gets the folders taken away all the same.
+void NoteSignals() {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    ::signal(number, [](int) { interrupted = 1; });
+  }
+}
+
 Result<std::vector<Workspace>> MakeWorkspaces(const BenchOptions& options) {
   std::vector<Workspace> workspaces;
   for (const std::string& directory : options.directories) {
@@ -23,6 +33,7 @@ Result<std::vector<Workspace>> MakeWorkspaces(const BenchOptions& options) {
 
 // One round of one row in one directory; notes whether the caches could be dropped.
 Result<double> MeasureOnce(const Row& row, RowContext& context, RowResult& result) {
+  if (interrupted != 0) return Status(Code::kInterrupted, "interrupted by a signal");
   if (row.cold) {
     ASSIGN_OR_RETURN(result.coldness, DropCaches(context.workspace.folder()));
   }
@@ -70,6 +81,7 @@ Result<Report> Measure(const BenchOptions& options) {
 }  // namespace
 
 int RunBench(const BenchOptions& options) {
+  NoteSignals();
   const Result<Report> report = Measure(options);
   if (!report.ok()) {
     std::fprintf(stderr, "bench: %s\n", report.status().ToString().c_str());

@@ -11,7 +11,6 @@
 
 namespace memoirfs::fsx {
 
-
 class Mismatch : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

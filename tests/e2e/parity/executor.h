@@ -16,7 +16,6 @@
 
 namespace memoirfs::parity {
 
-
 // Changes a step before it runs: what the suite's test of itself puts into one of the sides.
 using Sabotage = std::optional<Step> (*)(const Step&);
 

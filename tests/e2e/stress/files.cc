@@ -14,7 +14,6 @@
 
 namespace memoirfs::stress {
 
-
 bool Allowed(bool worked, const std::string& what, std::initializer_list<int> errnos) {
   if (worked) return true;
   if (std::find(errnos.begin(), errnos.end(), errno) != errnos.end()) return false;

@@ -19,7 +19,6 @@
 namespace memoirfs::stress {
 namespace {
 
-
 std::set<std::string> Names(const std::string& directory) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {

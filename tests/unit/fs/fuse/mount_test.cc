@@ -1,5 +1,4 @@
 #include "fs/fuse/mount.h"
-#include "fs/fuse/mountinfo.h"
 
 #include <unistd.h>
 
@@ -7,6 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "fs/fuse/mountinfo.h"
 
 namespace memoirfs::fuse {
 namespace {

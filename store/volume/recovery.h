@@ -46,7 +46,9 @@ class Recovery {
     chain::Op op = chain::Op::kRecover;
     Finding finding;
   };
-  void Note(Finding finding) { found_.push_back({std::nullopt, chain::Op::kRecover, finding}); }
+  void Note(Finding finding) {
+    found_.push_back({std::nullopt, chain::Op::kRecover, std::move(finding)});
+  }
   void NoteFor(StreamId stream, Finding finding) {
     found_.push_back({stream, chain::Op::kRecover, std::move(finding)});
   }

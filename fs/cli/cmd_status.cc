@@ -15,6 +15,9 @@ void PrintHealth(const Json& status, const Output& output) {
   const bool read_only = status.value("read_only", false);
   const std::string reason = Text(status, "read_only_reason");
   if (read_only) output.Text(output.Paint(Colour::kRed, "read-only  ") + reason);
+  if (const std::string pending = Text(status, "purge_pending"); !pending.empty()) {
+    output.Text(output.Paint(Colour::kYellow, "purge      ") + "not finished: " + pending);
+  }
   const auto corrupt = status.value("corrupt_objects", uint64_t{0});
   if (corrupt == 0) {
     output.Text("corrupt    nothing known; 'memoirfs verify' reads everything");

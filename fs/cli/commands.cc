@@ -3,8 +3,8 @@
 namespace memoirfs::cli {
 
 void AddCommands(Command& root) {
-  for (const auto add : {AddInit, AddAgent, AddMount, AddUmount, AddStatus, AddVerify, AddLog,
-                         AddCat, AddSync, AddFsck, AddBench}) {
+  for (const auto add : {AddInit, AddAgent, AddMount, AddSupervise, AddUmount, AddStatus, AddVerify,
+                         AddLog, AddCat, AddSync, AddFsck, AddBench}) {
     add(root);
   }
 }

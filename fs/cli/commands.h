@@ -11,6 +11,7 @@ namespace memoirfs::cli {
 void AddInit(Command& root);
 void AddAgent(Command& root);
 void AddMount(Command& root);
+void AddSupervise(Command& root);
 void AddUmount(Command& root);
 void AddStatus(Command& root);
 void AddVerify(Command& root);

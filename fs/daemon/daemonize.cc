@@ -40,19 +40,46 @@ void LetGoOfTerminal() {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null.get(), fd);
 }
 
-[[noreturn]] void BecomeDaemon(UniqueFd pipe, const std::function<int(ReadySignal)>& child) {
-  ::setsid();
+[[noreturn]] void RunChild(ReadySignal ready, const ChildMain& child) {
   ::umask(077);
   if (::chdir("/") != 0) std::_Exit(1);  // no mount is held busy by where it was started
   // exit() and not _Exit(): sanitizers and coverage report at exit.
-  std::exit(child(ReadySignal(std::move(pipe))));  // NOLINT(concurrency-mt-unsafe)
+  std::exit(child(std::move(ready)));  // NOLINT(concurrency-mt-unsafe)
+}
+
+// What a child that is not ready said, when it is gone.
+Status WhyNotReady(pid_t pid, const std::string& said) {
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (Result<Reply> reply = DecodeReply(said); reply.ok() && !reply->error.ok()) {
+    return reply->error;
+  }
+  return Status(Code::kInternal, "the daemon ended before it was ready");
+}
+
+Result<pid_t> Fork(const ChildMain& child, bool keeps_terminal) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Status::FromErrno(errno, "make a pipe");
+  UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  std::fflush(nullptr);  // or the child would write what is buffered once more
+  const pid_t pid = ::fork();
+  if (pid < 0) return Status::FromErrno(errno, "start the daemon");
+  if (pid == 0) {
+    read_end.Reset();
+    RunChild(ReadySignal(std::move(write_end), keeps_terminal), child);
+  }
+  write_end.Reset();
+  const std::string said = ReadAll(read_end);
+  if (said == kReady) return pid;
+  return WhyNotReady(pid, said);
 }
 
 }  // namespace
 
 void ReadySignal::Ready() {
   if (!pipe_.valid()) return;
-  LetGoOfTerminal();
+  if (!keeps_terminal_) LetGoOfTerminal();
   Send(pipe_, kReady);
   pipe_.Reset();
 }
@@ -63,28 +90,14 @@ void ReadySignal::Failed(const Status& status) {
   pipe_.Reset();
 }
 
-Status RunAsDaemon(const std::function<int(ReadySignal)>& child) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Status::FromErrno(errno, "make a pipe");
-  UniqueFd read_end(ends[0]);
-  UniqueFd write_end(ends[1]);
-  std::fflush(nullptr);  // or the child would write what is buffered once more
-  const pid_t pid = ::fork();
-  if (pid < 0) return Status::FromErrno(errno, "start the daemon");
-  if (pid == 0) {
-    read_end.Reset();
-    BecomeDaemon(std::move(write_end), child);
-  }
-  write_end.Reset();
-  const std::string said = ReadAll(read_end);
-  if (said == kReady) return {};
-  int result = 0;
-  while (::waitpid(pid, &result, 0) < 0 && errno == EINTR) {
-  }
-  if (Result<Reply> reply = DecodeReply(said); reply.ok() && !reply->error.ok()) {
-    return reply->error;
-  }
-  return Status(Code::kInternal, "the daemon ended before it was ready");
+Result<pid_t> RunAsChild(const ChildMain& child) { return Fork(child, /*keeps_terminal=*/true); }
+
+Status RunAsDaemon(const ChildMain& child) {
+  const auto in_session = [&](ReadySignal ready) {
+    ::setsid();
+    return child(std::move(ready));
+  };
+  return status_internal::AsStatus(Fork(in_session, /*keeps_terminal=*/false));
 }
 
 }  // namespace memoirfs::daemon

@@ -1,7 +1,7 @@
 #pragma once
 
-// Leaving the terminal: the process forks while it has one thread; the child becomes a daemon and
-// tells the parent when it is ready, or why it never will be.
+// Serving in a process of its own: this one forks while it has one thread; the child tells it when
+// it is ready, or why it never will be.
 
 #include <functional>
 #include <string>
@@ -14,8 +14,8 @@ namespace memoirfs::daemon {
 // The child's end of the pipe to the parent. Destroyed unsaid, the parent reports a failure.
 class ReadySignal {
  public:
-  ReadySignal() = default;  // of a daemon in the foreground: says nothing to anybody
-  explicit ReadySignal(UniqueFd pipe) : pipe_(std::move(pipe)) {}
+  ReadySignal(UniqueFd pipe, bool keeps_terminal)
+      : pipe_(std::move(pipe)), keeps_terminal_(keeps_terminal) {}
 
   // Both at most once. Ready also lets go of the terminal: stdin, stdout and stderr.
   void Ready();
@@ -23,11 +23,17 @@ class ReadySignal {
 
  private:
   UniqueFd pipe_;
+  const bool keeps_terminal_;
 };
 
-// Forks; the child runs `child` in a session of its own with umask 077 and exits with its value.
-// Returns, in the parent, when the child said that it is ready (ok) or failed (its error).
-// Precondition: this process has one thread.
-Status RunAsDaemon(const std::function<int(ReadySignal)>& child);
+using ChildMain = std::function<int(ReadySignal)>;
+
+// Forks; the child runs `child` with umask 077 and exits with its value. Returns, in the parent,
+// when the child said that it is ready: its process id; or that it failed: its error, and the child
+// is gone. Precondition: this process has one thread.
+Result<pid_t> RunAsChild(const ChildMain& child);
+
+// The same in a session of its own, without terminal.
+Status RunAsDaemon(const ChildMain& child);
 
 }  // namespace memoirfs::daemon

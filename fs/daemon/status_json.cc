@@ -70,6 +70,7 @@ Json SpaceJson(const SpaceFacts& space) {
 void AddStoreFacts(const StatusFacts& facts, Json& json) {
   json["store"] = facts.store;
   json["corrupt"] = CorruptJson(facts.volume);
+  json["purge_pending"] = facts.volume.purge_pending;
   json["overlay_bytes"] = facts.volume.overlay_bytes;
   json["pending_creates"] = facts.volume.pending_creates;
   json["dirty_bytes"] = facts.serving.dirty_bytes;

@@ -20,6 +20,8 @@ struct SegmentOptions {
 };
 
 std::string ChainDirectory(StreamId stream);
+// The streams that have a directory in chains/.
+Result<std::vector<StreamId>> ListChains(FileIo& io);
 
 // Appends lines. Not thread-safe: the committer owns it.
 class SegmentWriter {

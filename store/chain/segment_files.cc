@@ -30,6 +30,16 @@ std::optional<uint64_t> NumberOfName(const std::string& name) {
 
 std::string ChainDirectory(StreamId stream) { return fmt::format("chains/{}", stream.value); }
 
+Result<std::vector<StreamId>> ListChains(FileIo& io) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, io.List("chains"));
+  std::vector<StreamId> streams;
+  for (const std::string& name : names) {
+    const StreamId stream(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
+    if (ChainDirectory(stream) == "chains/" + name) streams.push_back(stream);
+  }
+  return streams;
+}
+
 std::string SegmentPath(StreamId stream, uint64_t number) {
   return ChainDirectory(stream) + "/" + SegmentName(number);
 }

@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "store/base/file_io.h"
 #include "store/base/mutex.h"
 #include "store/journal/frame.h"
+#include "store/journal/paths.h"
 #include "store/journal/scan.h"
 
 namespace memoirfs::journal {
@@ -45,6 +47,10 @@ struct PackContents {
 };
 
 std::string PackPath(PackId pack);
+// Of a name in packs/, "<20 digits>.pack" or ".bulk"; nullopt for any other.
+std::optional<PackId> PackOfName(const std::string& name);
+// Those in packs/, by number; other files there are left out.
+Result<std::vector<PackId>> ListPacks(FileIo& io);
 
 // Contents by the footer; by a scan of the frames where the footer is damaged (then
 // `*footer_damaged` is set, which may be null).

@@ -17,6 +17,21 @@ std::string PackPath(PackId pack) {
   return NumberedPath(kPackDirectory, pack.number, pack.bulk ? ".bulk" : ".pack");
 }
 
+std::optional<PackId> PackOfName(const std::string& name) {
+  const PackId pack{std::strtoull(name.c_str(), nullptr, 10), name.ends_with(".bulk")};
+  if (PackPath(pack) != std::string(kPackDirectory) + "/" + name) return std::nullopt;
+  return pack;
+}
+
+Result<std::vector<PackId>> ListPacks(FileIo& io) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, io.List(kPackDirectory));
+  std::vector<PackId> packs;
+  for (const std::string& name : names) {
+    if (const auto pack = PackOfName(name)) packs.push_back(*pack);
+  }
+  return packs;
+}
+
 std::string StagedBulkPath(uint64_t number) {
   return NumberedPath(kStagingDirectory, number, ".bulk");
 }

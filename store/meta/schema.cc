@@ -118,26 +118,34 @@ Bytes VersionPrefix(StreamId stream, InodeId ino) {
   return KeyOf(Table::kVersion, stream, ino.value).Take();
 }
 
+void EncodeAttributes(Encoder& out, const Attributes& a) {
+  out.U32(a.mode).U32(a.uid).U32(a.gid).U64(a.rdev);
+  out.I64(a.atime).I64(a.mtime).I64(a.ctime).I64(a.btime);
+}
+
+Attributes DecodeAttributes(Decoder& in) {
+  Attributes a;
+  a.mode = in.U32();
+  a.uid = in.U32();
+  a.gid = in.U32();
+  a.rdev = in.U64();
+  a.atime = in.I64();
+  a.mtime = in.I64();
+  a.ctime = in.I64();
+  a.btime = in.I64();
+  return a;
+}
+
 Bytes InodeRow::Encode() const {
-  const Attributes& a = attributes;
   Encoder row = NewRow();
-  row.U32(a.mode).U32(a.uid).U32(a.gid).U64(a.rdev);
-  row.I64(a.atime).I64(a.mtime).I64(a.ctime).I64(a.btime);
+  EncodeAttributes(row, attributes);
   row.U32(nlink).Content(content).U64(seq.value).U64(parent.value).String(name);
   return row.Take();
 }
 
 Result<InodeRow> InodeRow::Decode(ByteView row) {
   return DecodeRow<InodeRow>(row, "inodes", [](Decoder& in, InodeRow& out) {
-    Attributes& a = out.attributes;
-    a.mode = in.U32();
-    a.uid = in.U32();
-    a.gid = in.U32();
-    a.rdev = in.U64();
-    a.atime = in.I64();
-    a.mtime = in.I64();
-    a.ctime = in.I64();
-    a.btime = in.I64();
+    out.attributes = DecodeAttributes(in);
     out.nlink = in.U32();
     out.content = in.Content();
     out.seq = Seq(in.U64());

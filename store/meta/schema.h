@@ -10,6 +10,7 @@
 
 #include "store/base/attributes.h"
 #include "store/base/bytes.h"
+#include "store/base/coding.h"
 #include "store/base/digest.h"
 #include "store/base/status.h"
 #include "store/base/types.h"
@@ -58,6 +59,10 @@ struct CookieRow {
 Bytes CookieKey(StreamId stream, InodeId parent, Cookie cookie);
 Bytes CookiePrefix(StreamId stream, InodeId parent);
 Cookie CookieOfKey(ByteView key);
+
+// As in an inode's row and in an intent.
+void EncodeAttributes(Encoder& out, const Attributes& attributes);
+Attributes DecodeAttributes(Decoder& in);
 
 // 'I' stream ino: an inode as it is now. 'V' stream ino ~seq: as each record left it, the newest
 // first (only what `put`, `attr`, `symlink` and the like say of the inode itself; not a

@@ -87,11 +87,10 @@ Status Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
 }
 
 Result<std::string> Volume::Impl::FindLineInPacks(StreamId stream, Seq seq) {
-  ASSIGN_OR_RETURN(const auto names, io_.List("packs"));
-  for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    const journal::PackId pack{std::strtoull(name->c_str(), nullptr, 10), false};
-    if (journal::PackPath(pack) != "packs/" + *name) continue;
-    ASSIGN_OR_RETURN(const auto contents, journal::ReadPackContents(io_, pack, nullptr));
+  ASSIGN_OR_RETURN(const auto packs, journal::ListPacks(io_));
+  for (auto pack = packs.rbegin(); pack != packs.rend(); ++pack) {
+    if (pack->bulk) continue;
+    ASSIGN_OR_RETURN(const auto contents, journal::ReadPackContents(io_, *pack, nullptr));
     for (const journal::PackedRecord& record : contents.records) {
       if (record.stream != stream.value || record.seq != seq.value) continue;
       ASSIGN_OR_RETURN(const Bytes payload, packs_.ReadPayload(record.location));

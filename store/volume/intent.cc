@@ -1,36 +1,16 @@
 #include "store/volume/intent.h"
 
 #include "store/base/coding.h"
+#include "store/meta/schema.h"
 
 namespace memoirfs::volume {
-namespace {
-
-void EncodeAttributes(Encoder& out, const Attributes& a) {
-  out.U32(a.mode).U32(a.uid).U32(a.gid).U64(a.rdev);
-  out.I64(a.atime).I64(a.mtime).I64(a.ctime).I64(a.btime);
-}
-
-Attributes DecodeAttributes(Decoder& in) {
-  Attributes a;
-  a.mode = in.U32();
-  a.uid = in.U32();
-  a.gid = in.U32();
-  a.rdev = in.U64();
-  a.atime = in.I64();
-  a.mtime = in.I64();
-  a.ctime = in.I64();
-  a.btime = in.I64();
-  return a;
-}
-
-}  // namespace
 
 Bytes Intent::Encode() const {
   Encoder out;
   out.U8(static_cast<uint8_t>(kind)).U32(stream.value).U64(ino.value);
   if (kind == Kind::kCreate) {
     out.U64(parent.value).String(name).U64(cookie.value);
-    EncodeAttributes(out, attributes);
+    meta::EncodeAttributes(out, attributes);
     out.U32(actor.uid).U32(actor.gid).U32(static_cast<uint32_t>(actor.pid)).String(actor.comm);
   }
   if (kind == Kind::kTruncate) out.U64(size);
@@ -48,7 +28,7 @@ Result<Intent> Intent::Decode(ByteView payload) {
       intent.parent = InodeId(in.U64());
       intent.name = in.String();
       intent.cookie = Cookie(in.U64());
-      intent.attributes = DecodeAttributes(in);
+      intent.attributes = meta::DecodeAttributes(in);
       intent.actor.uid = in.U32();
       intent.actor.gid = in.U32();
       intent.actor.pid = static_cast<int32_t>(in.U32());

@@ -29,13 +29,6 @@ using meta::Table;
 
 constexpr char kPurgeDecided[] = "an agent is being purged: open the store anew";
 
-// "<number>.pack" and "<number>.bulk".
-std::optional<PackId> PackOfName(const std::string& name) {
-  const PackId pack{std::strtoull(name.c_str(), nullptr, 10), name.ends_with(".bulk")};
-  if (journal::PackPath(pack) != "packs/" + name) return std::nullopt;
-  return pack;
-}
-
 }  // namespace
 
 class PurgePlanner {
@@ -76,13 +69,11 @@ class PurgePlanner {
   }
 
   Status ReadAllFrames() {
-    ASSIGN_OR_RETURN(const auto names, v_.io_.List("packs"));
-    for (const std::string& name : names) {
-      const auto pack = PackOfName(name);
-      if (!pack) continue;
-      uint64_t& last = pack->bulk ? plan_.last_bulk : plan_.last_pack;
-      last = std::max(last, pack->number);
-      TRY(ReadFrames("packs/" + name, *pack));
+    ASSIGN_OR_RETURN(const auto packs, journal::ListPacks(v_.io_));
+    for (const PackId pack : packs) {
+      uint64_t& last = pack.bulk ? plan_.last_bulk : plan_.last_pack;
+      last = std::max(last, pack.number);
+      TRY(ReadFrames(journal::PackPath(pack), pack));
     }
     ASSIGN_OR_RETURN(const auto journals, journal::ListJournals(v_.io_));
     for (const uint64_t number : journals) {

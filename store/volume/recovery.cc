@@ -17,31 +17,15 @@ constexpr uint64_t kBlockBehindStop = 4096;
 // Everything that recovery applies is durable: a position before that of every append.
 constexpr journal::Lsn kDurable{0, 0};
 
-// The number of "<digits>.<suffix>"; nullopt for any other name.
-std::optional<uint64_t> NumberOf(const std::string& name, std::string_view suffix) {
-  const size_t dot = name.find('.');
-  if (dot == 0 || dot == std::string::npos || name.substr(dot) != suffix) return std::nullopt;
-  if (name.find_first_not_of("0123456789") != dot) return std::nullopt;
-  return std::strtoull(name.c_str(), nullptr, 10);
-}
-
 void Warn(std::string_view site, const std::string& text) { Log(LogLevel::kWarn, site, text); }
 
 }  // namespace
 
 Status Recovery::ListFiles() {
-  ASSIGN_OR_RETURN(const auto logs, v_.io_.List("journal"));
-  for (const std::string& name : logs) {
-    if (const auto number = NumberOf(name, ".log")) logs_.push_back(*number);
-  }
-  std::sort(logs_.begin(), logs_.end());
-  ASSIGN_OR_RETURN(const auto packs, v_.io_.List("packs"));
-  for (const std::string& name : packs) {
-    // A pack that was being written when the machine stopped; its source is still there.
-    if (name.ends_with(".tmp")) TRY(v_.io_.Remove("packs/" + name));
-    if (const auto number = NumberOf(name, ".pack")) packs_.insert(*number);
-    if (const auto number = NumberOf(name, ".bulk")) bulks_.insert(*number);
-  }
+  ASSIGN_OR_RETURN(logs_, journal::ListJournals(v_.io_));
+  TRY(RemoveUnfinishedPacks());
+  ASSIGN_OR_RETURN(const auto packs, journal::ListPacks(v_.io_));
+  for (const journal::PackId pack : packs) (pack.bulk ? bulks_ : packs_).insert(pack.number);
   // A crash after a pack was made and before its journal was removed leaves both: the pack counts.
   std::vector<uint64_t> sealed;
   std::copy_if(logs_.begin(), logs_.end(), std::back_inserter(sealed),
@@ -54,11 +38,21 @@ Status Recovery::ListFiles() {
   return {};
 }
 
+// Packs that were being written when the machine stopped; their sources are still there.
+Status Recovery::RemoveUnfinishedPacks() {
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List(journal::kPackDirectory));
+  for (const std::string& name : names) {
+    if (!name.ends_with(journal::kTemporarySuffix)) continue;
+    TRY(v_.io_.Remove(std::string(journal::kPackDirectory) + "/" + name));
+  }
+  return {};
+}
+
 // Parts of files that were never committed: no record refers to them.
 Status Recovery::ClearStaging() {
-  ASSIGN_OR_RETURN(const auto names, v_.io_.List("staging"));
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List(journal::kStagingDirectory));
   for (const std::string& name : names) {
-    const std::string path = "staging/" + name;
+    const std::string path = std::string(journal::kStagingDirectory) + "/" + name;
     const auto facts = v_.io_.Stat(path);
     // A directory is the scratch index of a verification that was cut short.
     TRY(facts.ok() && facts->is_directory ? meta::DestroyIndex(v_.io_, path) : v_.io_.Remove(path));
@@ -278,7 +272,10 @@ Status Recovery::AdoptBulkPacks() {
 // takes its lines for good, so they are written and synced anew.
 Status Recovery::RewriteLastSegment(StreamId stream) {
   const Result<std::string> segment = chain::LastSegment(v_.io_, stream);
-  if (!segment.ok()) return {};  // no lines will be taken: reading them fails likewise
+  if (segment.code() == Code::kNotFound) return {};
+  // One is missing: no lines will be taken, for reading them fails likewise.
+  if (segment.code() == Code::kCorrupt) return {};
+  TRY(segment);
   ASSIGN_OR_RETURN(const Bytes lines, ReadWholeFile(v_.io_, *segment));
   return WriteFileAtomically(v_.io_, *segment, lines);
 }
@@ -286,10 +283,9 @@ Status Recovery::RewriteLastSegment(StreamId stream) {
 // Objects from footers, records from the chains' segments; what those lack comes with Replay.
 Status Recovery::RebuildFromChains() {
   for (const uint64_t number : packs_) TRY(AdoptPack(journal::PackId{number, false}));
-  ASSIGN_OR_RETURN(const auto names, v_.io_.List("chains"));
-  for (const std::string& name : names) {
-    const StreamId stream(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
-    if (chain::ChainDirectory(stream) != "chains/" + name || IsPurged(stream)) continue;
+  ASSIGN_OR_RETURN(const auto streams, chain::ListChains(v_.io_));
+  for (const StreamId stream : streams) {
+    if (IsPurged(stream)) continue;
     TRY(RewriteLastSegment(stream));
     const Status status =
         chain::ForEachLine(v_.io_, stream, [&](uint64_t number, std::string_view line) {

@@ -57,6 +57,7 @@ class Recovery {
 
   // What is there.
   Status ListFiles();
+  Status RemoveUnfinishedPacks();
   Status ClearStaging();
   Status OpenIndex();
   Result<bool> SmallIndexIsSound();

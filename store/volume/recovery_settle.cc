@@ -38,11 +38,8 @@ Status Recovery::UseUpStreams() {
   ASSIGN_OR_RETURN(const uint32_t next, ReadNextStream(v_.io_));
   if (next > 1) v_.UseUpStream(StreamId(next - 1));
   for (const auto& [id, why] : broken_streams_) v_.UseUpStream(id);
-  ASSIGN_OR_RETURN(const auto names, v_.io_.List("chains"));
-  for (const std::string& name : names) {
-    const StreamId id(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
-    if (chain::ChainDirectory(id) == "chains/" + name) v_.UseUpStream(id);
-  }
+  ASSIGN_OR_RETURN(const auto streams, chain::ListChains(v_.io_));
+  for (const StreamId id : streams) v_.UseUpStream(id);
   return {};
 }
 
@@ -132,7 +129,10 @@ Status Recovery::SettleTruncation(Stream& stream, const Intent& intent) {
         return Status();
       });
   if (!content.ok()) {
-    Log(LogLevel::kError, "volume.intent-dropped", content.status().ToString());
+    // What cannot be read now may be read next time: it stays open, and each checkpoint repeats it.
+    Log(LogLevel::kError, "volume.intent-waits", content.status().ToString());
+    const MutexLock lock(stream.mutex);
+    stream.truncations.insert_or_assign(intent.ino, intent);
     return {};
   }
   Attributes attributes = inode->attributes;

@@ -57,12 +57,11 @@ class Survey {
 
   // The newest first: what segments lack was written last.
   Status LookIntoPacks() {
-    ASSIGN_OR_RETURN(const auto names, io_.List("packs"));
+    ASSIGN_OR_RETURN(const auto packs, journal::ListPacks(io_));
     journal::PackReader reader(io_);
-    for (auto name = names.rbegin(); name != names.rend() && !IsDone(); ++name) {
-      const PackId pack{std::strtoull(name->c_str(), nullptr, 10), false};
-      if (journal::PackPath(pack) != "packs/" + *name) continue;
-      ASSIGN_OR_RETURN(const auto contents, journal::ReadPackContents(io_, pack, nullptr));
+    for (auto pack = packs.rbegin(); pack != packs.rend() && !IsDone(); ++pack) {
+      if (pack->bulk) continue;
+      ASSIGN_OR_RETURN(const auto contents, journal::ReadPackContents(io_, *pack, nullptr));
       for (const journal::PackedRecord& record : contents.records) {
         if (chains_.count(StreamId(record.stream)) == 0) continue;
         const Result<Bytes> payload = reader.ReadPayload(record.location);

@@ -110,24 +110,24 @@ Status Verifier::CheckReferences(const std::vector<Reference>& references) {
 }
 
 Status Verifier::CheckPacks() {
-  ASSIGN_OR_RETURN(const auto names, v_.io_.List("packs"));
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List(journal::kPackDirectory));
   for (size_t i = 0; i < names.size(); ++i) {
     TRY(Tell("packs", i, names.size()));
-    const journal::PackId pack{std::strtoull(names[i].c_str(), nullptr, 10),
-                               names[i].find(".bulk") != std::string::npos};
-    if (journal::PackPath(pack) != "packs/" + names[i]) {
-      Problem({"pack", "packs/" + names[i], "a pack's name", "a file that is not the store's"});
+    const std::string path = std::string(journal::kPackDirectory) + "/" + names[i];
+    const auto pack = journal::PackOfName(names[i]);
+    if (!pack) {
+      Problem({"pack", path, "a pack's name", "a file that is not the store's"});
       continue;
     }
-    const auto problems = journal::VerifyPack(v_.io_, pack);
+    const auto problems = journal::VerifyPack(v_.io_, *pack);
     if (problems.code() == Code::kNotFound) continue;  // removed meanwhile
     Count(&VerifyReport::packs);
     if (!problems.ok()) {
-      Problem({"pack", "packs/" + names[i], "a readable pack", problems.status().ToString()});
+      Problem({"pack", path, "a readable pack", problems.status().ToString()});
       continue;
     }
     for (const std::string& text : *problems) {
-      Problem({"pack", "packs/" + names[i], "frames and footer as written", text});
+      Problem({"pack", path, "frames and footer as written", text});
     }
   }
   return {};

@@ -374,7 +374,7 @@ class Refusals(MountCase):
 
     def test_each_command_has_help(self):
         for words in ([], ["init"], ["agent"], ["agent", "add"], ["mount"], ["umount"], ["status"],
-                      ["verify"], ["log"], ["cat"], ["fsck"], ["bench"]):
+                      ["verify"], ["log"], ["cat"], ["fsck"], ["supervise"], ["bench"]):
             done = subprocess.run([harness.binary(), *words, "--help"], capture_output=True, timeout=20)
             self.assertEqual(0, done.returncode, words)
             self.assertGreater(len(done.stdout), 50, words)

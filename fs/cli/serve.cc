@@ -1,0 +1,48 @@
+#include "fs/cli/serve.h"
+
+#include "fs/cli/store_access.h"
+#include "fs/daemon/mountpoint.h"
+
+namespace memoirfs::cli {
+
+Result<daemon::MountRequest> MountOptions::ToRequest() const {
+  daemon::MountRequest request;
+  ASSIGN_OR_RETURN(request.mountpoint, daemon::ResolveMountpoint(mountpoint));
+  if (!agent.empty()) request.agent = agent;
+  request.read_only = read_only;
+  request.allow_other = allow_other;
+  return request;
+}
+
+void AddMountOptions(Command& command, MountOptions& options) {
+  command.Value({.name = "MOUNTPOINT", .help = "An empty directory", .required = true},
+                options.mountpoint);
+  command.Value({.name = "--agent", .help = "Show only this agent's memory", .type = "NAME"},
+                options.agent);
+  command.Flag("--allow-other", "Let other users reach the mount", options.allow_other);
+  command.Flag("--read-only", "Refuse every change", options.read_only);
+}
+
+Status CheckNotServed(const std::string& store) {
+  ASSIGN_OR_RETURN(const bool served, IsServed(store));
+  if (!served) return {};
+  return Status(
+      Code::kBusy,
+      "a daemon serves this store already. 'memoirfs mount' lets it serve this place too; "
+      "or unmount all of its mounts first");
+}
+
+int Serve(const daemon::DaemonOptions& options, const daemon::MountRequest* first,
+          daemon::ReadySignal ready) {
+  auto started = daemon::Daemon::Start(options);
+  Status status = status_internal::AsStatus(started);
+  if (status.ok() && first != nullptr) status = (*started)->Mount(*first);
+  if (!status.ok()) {
+    ready.Failed(status);
+    return kFailure;
+  }
+  ready.Ready();
+  return (*started)->Run().ok() ? kSuccess : kFailure;
+}
+
+}  // namespace memoirfs::cli

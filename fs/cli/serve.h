@@ -1,0 +1,34 @@
+#pragma once
+
+// What the commands that serve a mount have in common: `mount` and `supervise`.
+
+#include <string>
+
+#include "fs/cli/command_line.h"
+#include "fs/daemon/daemon.h"
+#include "fs/daemon/daemonize.h"
+#include "store/base/status.h"
+
+namespace memoirfs::cli {
+
+struct MountOptions {
+  std::string mountpoint;
+  std::string agent;  // empty: all of them
+  bool allow_other = false;
+  bool read_only = false;
+
+  Result<daemon::MountRequest> ToRequest() const;
+};
+
+// The argument MOUNTPOINT and the options that fill `options`, which outlives the command line.
+void AddMountOptions(Command& command, MountOptions& options);
+
+// Refuses a store that a daemon serves already, for who is to serve it itself.
+Status CheckNotServed(const std::string& store);
+
+// The main program of a daemon in a process of its own, until it ends. With `first`, it mounts that
+// before it is ready.
+int Serve(const daemon::DaemonOptions& options, const daemon::MountRequest* first,
+          daemon::ReadySignal ready);
+
+}  // namespace memoirfs::cli

@@ -75,7 +75,8 @@ vfs::AttributeChange ChangeOf(const struct stat& wanted, int to_set) {
   // The kernel sets the plain bit too when it asks for the present time.
   if ((to_set & FUSE_SET_ATTR_ATIME) && !change.atime_now) change.atime = NanosOf(wanted.st_atim);
   if ((to_set & FUSE_SET_ATTR_MTIME) && !change.mtime_now) change.mtime = NanosOf(wanted.st_mtim);
-  change.kill_privileges = (to_set & FUSE_SET_ATTR_KILL_SUID) != 0;
+  // chown(2) that names no owner asks for nothing but that, by a bit that libfuse 3.14 hides.
+  change.kill_privileges = to_set == 0 || (to_set & FUSE_SET_ATTR_KILL_SUID) != 0;
   return change;
 }
 

@@ -14,13 +14,6 @@ uint32_t WithoutPrivileges(uint32_t mode) {
   return mode;
 }
 
-// Nothing is asked for but the size.
-bool IsOnlyTruncation(const AttributeChange& change) {
-  return change.size && !change.mode && !change.uid && !change.gid && !change.atime &&
-         !change.atime_now && !change.mtime && !change.mtime_now && !change.ctime &&
-         !change.kill_privileges;
-}
-
 Attributes Changed(const AttributeChange& change, Attributes attributes, Nanos now) {
   const bool new_owner = change.uid || change.gid;
   if (change.uid) attributes.uid = *change.uid;
@@ -35,6 +28,16 @@ Attributes Changed(const AttributeChange& change, Attributes attributes, Nanos n
   if (change.mtime) attributes.mtime = *change.mtime;
   attributes.ctime = change.ctime.value_or(now);
   return attributes;
+}
+
+// Whether nothing is asked for but that the file loses its privileges. It is asked for chown(2)
+// without an owner, which is its owner's to do, and in front of writes, which take them away by
+// themselves: of others it is ignored.
+bool IsOthersPrivilegeLoss(const AttributeChange& change, const Attributes& attributes,
+                           uint32_t uid) {
+  AttributeChange only;
+  only.kill_privileges = true;
+  return change == only && uid != 0 && uid != attributes.uid;
 }
 
 Status CheckSize(const AttributeChange& change, const Attributes& attributes) {
@@ -103,9 +106,8 @@ Status LiveInode::ApplyAttributes(const AttributeChange& change, const ChangeBy&
   TRY(Load());
   TRY(BeginChange());
   TRY(CheckSize(change, attributes_));
+  if (IsOthersPrivilegeLoss(change, attributes_, by.actor.uid)) return {};
   const bool through_handle = by.marks != nullptr;
-  // truncate(2), other than ftruncate(2), leaves the times alone where the size is the same.
-  if (!through_handle && IsOnlyTruncation(change) && *change.size == buffer_->size()) return {};
   const Attributes next = Changed(change, attributes_, volume_.clock().Now());
   if (!change.size && !pending_ && !unlinked_) {
     return volume_.SetAttributes(key_.stream, key_.ino, next, by.actor).status();

@@ -54,6 +54,7 @@ struct AttributeChange {
   std::optional<Nanos> atime, mtime, ctime;
   bool atime_now = false, mtime_now = false;
   bool kill_privileges = false;  // a write or a chown by one who may not keep suid and sgid
+  friend bool operator==(const AttributeChange&, const AttributeChange&) = default;
 };
 
 struct Opened {

@@ -14,6 +14,7 @@ import json
 import os
 import pickle
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -42,6 +43,17 @@ class Options:
 
 def binary():
     return os.environ.get("MEMOIRFS") or str(PROJECT / "build" / "release" / "memoirfs")
+
+
+def program(name):
+    """One of the native programs beside this file, as it was built."""
+    folder = os.environ.get("MEMOIRFS_E2E_PROGRAMS") or PROJECT / "build" / "release" / "tests" / "e2e"
+    return str(Path(folder) / name / name)
+
+
+def count(name, usual):
+    """How much of something; nightly runs set more by MEMOIRFS_E2E_<name>."""
+    return int(os.environ.get(f"MEMOIRFS_E2E_{name}", str(usual)))
 
 
 def is_root():
@@ -212,6 +224,13 @@ class Store:
         self.forget(point)
         if is_mounted(point):
             raise AssertionError(f"`umount {point}` returned, and the mount is still there")
+
+    def remount_command(self, point, *options):
+        """A shell command that unmounts and mounts the same again, in a daemon of its own."""
+        words = [binary(), "umount", "--store", self.path, point]
+        again = [binary(), "mount", "--store", self.path, point, *options]
+        quoted = (shlex.join(map(str, line)) for line in (words, again))
+        return " && ".join(f"{line} >/dev/null" for line in quoted)
 
     def forget(self, point):
         self.points = [other for other in self.points if other != point]

@@ -378,6 +378,12 @@ Script Beginning(Random& random) {
   return random.Pick(beginnings);
 }
 
+// What another user gets for it differs: see WhatIsNotCompared.
+bool NamesNoOwner(const Step& step) {
+  return step.call.find("chown") != std::string::npos && step.arguments[1] == "-1" &&
+         step.arguments[2] == "-1";
+}
+
 }  // namespace
 
 Script Generate(uint64_t seed, const GeneratorOptions& options) {
@@ -388,7 +394,7 @@ Script Generate(uint64_t seed, const GeneratorOptions& options) {
     Step step;
     step.call = words.front();
     step.arguments.assign(words.begin() + 1, words.end());
-    if (options.other_users && random.Percent(20)) step.user = kOtherUser;
+    if (options.other_users && random.Percent(20) && !NamesNoOwner(step)) step.user = kOtherUser;
     script.push_back(std::move(step));
   }
   return script;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "tests/e2e/parity/constants.h"
 #include "tests/e2e/parity/differences.h"
 
 namespace memoirfs::parity {
@@ -112,6 +113,12 @@ void Pair::NoteUntimed(const Step& step) {
     const auto found = reference_->mappings().find(step.arguments[0]);
     const bool mapped = found != reference_->mappings().end();
     if (mapped && ::fstat(found->second.fd(), &facts) == 0) untimed_.insert(facts.st_ino);
+    return;
+  }
+  if (step.call == "truncate") {
+    const std::string path = Expand(step.arguments[0]);
+    const bool found = ::fstatat(reference_->root(), path.c_str(), &facts, 0) == 0;
+    if (found && facts.st_size == 0 && Value(step.arguments[1]) == 0) untimed_.insert(facts.st_ino);
     return;
   }
   for (const std::string& argument : step.arguments) {

@@ -77,6 +77,8 @@ TEST_CASE("a time beyond the range of nanoseconds becomes the nearest one") {
   struct stat wanted {};
   wanted.st_mtim = {.tv_sec = INT64_MAX, .tv_nsec = 0};
   CHECK(ChangeOf(wanted, FUSE_SET_ATTR_MTIME).mtime == INT64_MAX);
+  CHECK(ChangeOf(wanted, 0).kill_privileges);
+  CHECK_FALSE(ChangeOf(wanted, FUSE_SET_ATTR_MODE).kill_privileges);
   wanted.st_mtim = {.tv_sec = INT64_MIN, .tv_nsec = 0};
   CHECK(ChangeOf(wanted, FUSE_SET_ATTR_MTIME).mtime == INT64_MIN);
 }

@@ -96,16 +96,33 @@ TEST_CASE("A write takes the privileges of a file away from who may not keep the
   CHECK(ModeOf(Must(f.view().GetAttributes(node))) == 0755);
 }
 
-TEST_CASE("Truncate to the size that a file has leaves its times, ftruncate changes them") {
+TEST_CASE("To lose its privileges and nothing else is for a file's owner to ask") {
   VfsFixture f;
   const NodeId node = f.Put("f", "x");
-  const Nanos before = f.clock().Now();
+  AttributeChange loss;
+  loss.kill_privileges = true;
+  Change(f, node, Mode(06755));
+  Caller other = kUser;
+  other.uid = kUser.uid + 1;
+  Must(f.view().SetAttributes(node, loss, std::nullopt, other));
+  CHECK(ModeOf(Must(f.view().GetAttributes(node))) == 06755);
+  for (const Caller& may : {kUser, kRootUser}) {
+    Change(f, node, Mode(06755));
+    Must(f.view().SetAttributes(node, loss, std::nullopt, may));
+    CHECK(ModeOf(Must(f.view().GetAttributes(node))) == 0755);
+  }
+}
+
+TEST_CASE("A truncation to the size that a file has changes its times all the same, as on ext4") {
+  VfsFixture f;
+  const NodeId node = f.Put("f", "x");
   f.clock().Advance(kSecond);
   AttributeChange same_size;
   same_size.size = 1;
   const Node truncated = Change(f, node, same_size);
-  CHECK(truncated.attributes.mtime == before);
-  CHECK(truncated.attributes.ctime == before);
+  CHECK(truncated.attributes.mtime == f.clock().Now());
+  CHECK(truncated.attributes.ctime == f.clock().Now());
+  f.clock().Advance(kSecond);
   const Opened opened = Must(f.view().Open(node, O_RDWR, kUser));
   const Node through_handle = Must(f.view().SetAttributes(node, same_size, opened.handle, kUser));
   CHECK(through_handle.attributes.mtime == f.clock().Now());

@@ -116,6 +116,16 @@ TEST_CASE("what was committed is there after closing and opening again") {
   CheckVerifies(store);
 }
 
+TEST_CASE("a directory that changes while a file in it is not committed yet verifies") {
+  TestStore store;
+  const StreamId ada = AddAgent(store);
+  const auto directory = store->MakeDirectory(ada, kRootInode, "d", kDirectory, kActor);
+  REQUIRE(directory.ok());
+  REQUIRE(store->Create(ada, directory->id, "new", kFile, kActor).ok());
+  REQUIRE(store->Rename(ada, kRootInode, "d", kRootInode, "e", RenameMode::kReplace, kActor).ok());
+  CheckVerifies(store);
+}
+
 TEST_CASE("every kept version of a path can be read") {
   TestStore store;
   const StreamId ada = AddAgent(store);

@@ -69,10 +69,7 @@ Status CheckAnswers(const std::string& mountpoint) {
 Status MountInForeground(const std::string& store, const daemon::MountRequest& request,
                          const Output& output) {
   TRY(CheckNotServed(store));
-  daemon::DaemonOptions options;
-  options.store = store;
-  options.log_to_file = false;
-  options.read_only = request.read_only && !daemon::IsWritable(store);
+  const daemon::DaemonOptions options = ForegroundOptions(store, request);
   ASSIGN_OR_RETURN(const auto served, Patiently([&] { return daemon::Daemon::Start(options); }));
   TRY(served->Mount(request));
   output.Text("Mounted at " + request.mountpoint + "; Ctrl-C unmounts");

@@ -14,10 +14,7 @@ Status SuperviseMount(const std::string& store, const daemon::MountRequest& requ
   TRY(daemon::CheckStoreExists(store));
   TRY(daemon::PrepareMountpoint(request.mountpoint, store));
   TRY(CheckNotServed(store));
-  daemon::DaemonOptions options;
-  options.store = store;
-  options.log_to_file = false;
-  options.read_only = request.read_only && !daemon::IsWritable(store);
+  const daemon::DaemonOptions options = ForegroundOptions(store, request);
   const auto serve = [&](daemon::ReadySignal ready) {
     return Serve(options, &request, std::move(ready));
   };

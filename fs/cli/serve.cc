@@ -2,6 +2,7 @@
 
 #include "fs/cli/store_access.h"
 #include "fs/daemon/mountpoint.h"
+#include "fs/daemon/open_store.h"
 
 namespace memoirfs::cli {
 
@@ -21,6 +22,15 @@ void AddMountOptions(Command& command, MountOptions& options) {
                 options.agent);
   command.Flag("--allow-other", "Let other users reach the mount", options.allow_other);
   command.Flag("--read-only", "Refuse every change", options.read_only);
+}
+
+daemon::DaemonOptions ForegroundOptions(const std::string& store,
+                                        const daemon::MountRequest& request) {
+  daemon::DaemonOptions options;
+  options.store = store;
+  options.log_to_file = false;
+  options.read_only = request.read_only && !daemon::IsWritable(store);
+  return options;
 }
 
 Status CheckNotServed(const std::string& store) {

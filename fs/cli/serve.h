@@ -23,6 +23,11 @@ struct MountOptions {
 // The argument MOUNTPOINT and the options that fill `options`, which outlives the command line.
 void AddMountOptions(Command& command, MountOptions& options);
 
+// For a daemon in the foreground: it logs to stderr, and writes nothing to a store that it cannot
+// write and is to serve read-only.
+daemon::DaemonOptions ForegroundOptions(const std::string& store,
+                                        const daemon::MountRequest& request);
+
 // Refuses a store that a daemon serves already, for who is to serve it itself.
 Status CheckNotServed(const std::string& store);
 

@@ -1,8 +1,10 @@
 #include "fs/cli/serve.h"
 
 #include "fs/cli/store_access.h"
+#include "fs/daemon/control_client.h"
 #include "fs/daemon/mountpoint.h"
 #include "fs/daemon/open_store.h"
+#include "store/base/json.h"
 
 namespace memoirfs::cli {
 
@@ -33,13 +35,21 @@ daemon::DaemonOptions ForegroundOptions(const std::string& store,
   return options;
 }
 
+// A daemon without mounts is about to end: that is waited for. The store is not opened here: that
+// would start threads, and this process is going to fork.
 Status CheckNotServed(const std::string& store) {
-  ASSIGN_OR_RETURN(const bool served, IsServed(store));
-  if (!served) return {};
-  return Status(
-      Code::kBusy,
-      "a daemon serves this store already. 'memoirfs mount' lets it serve this place too; "
-      "or unmount all of its mounts first");
+  return Patiently([&]() -> Status {
+    ASSIGN_OR_RETURN(const bool served, IsServed(store));
+    if (!served) return {};
+    const daemon::Request request{.operation = daemon::Operation::kStatus};
+    ConsoleSink sink;
+    ASSIGN_OR_RETURN(const std::string answer, daemon::AskDaemon(store, request, sink));
+    ASSIGN_OR_RETURN(const Json status, ParseJson(answer));
+    const bool ends = status.at("mounts").empty();
+    return Status(ends ? Code::kLocked : Code::kBusy,
+                  "a daemon serves this store already. 'memoirfs mount' lets it serve this place "
+                  "too; or unmount all of its mounts first");
+  });
 }
 
 int Serve(const daemon::DaemonOptions& options, const daemon::MountRequest* first,

@@ -81,6 +81,13 @@ class Supervise(harness.ProductCase):
         self.assertIn(b"memoirfs mount", store.command("supervise", store.folder(),
                                                        expect=1).stderr)
 
+    def test_a_daemon_that_is_about_to_end_is_waited_for(self):
+        store = self.new_store("a")
+        store.command("mount", store.folder(), "--agent", "nobody", expect=1)
+        process, point = self.start(store)
+        store.umount(point)
+        self.assertEqual(0, process.wait(timeout=60))
+
     def test_other_mounts_are_served_by_its_daemon(self):
         store = self.new_store("a")
         process, point = self.start(store)

@@ -25,21 +25,6 @@ daemon::Request RequestOf(const daemon::MountRequest& mount) {
   return request;
 }
 
-// Asks the daemon that holds the store; starts one first where none does.
-Status MountByDaemon(const std::string& store, const daemon::Request& request) {
-  ConsoleSink sink;
-  return Patiently([&]() -> Status {
-    ASSIGN_OR_RETURN(const bool served, IsServed(store));
-    if (!served) {
-      daemon::DaemonOptions options;
-      options.store = store;
-      TRY(daemon::RunAsDaemon(
-          [&](daemon::ReadySignal ready) { return Serve(options, nullptr, std::move(ready)); }));
-    }
-    return daemon::AskDaemon(store, request, sink).status();
-  });
-}
-
 // A daemon of its own for each mount: none can be found by a socket.
 Status MountUnwritable(const std::string& store, const daemon::MountRequest& request) {
   if (!request.read_only) {
@@ -52,6 +37,22 @@ Status MountUnwritable(const std::string& store, const daemon::MountRequest& req
   options.read_only = true;
   return daemon::RunAsDaemon(
       [&](daemon::ReadySignal ready) { return Serve(options, &request, std::move(ready)); });
+}
+
+// Asks the daemon that holds the store; starts one first where none does.
+Status MountByDaemon(const std::string& store, const daemon::MountRequest& request) {
+  ConsoleSink sink;
+  return Patiently([&]() -> Status {
+    ASSIGN_OR_RETURN(const bool served, IsServed(store));
+    if (!served && !daemon::IsWritable(store)) return MountUnwritable(store, request);
+    if (!served) {
+      daemon::DaemonOptions options;
+      options.store = store;
+      TRY(daemon::RunAsDaemon(
+          [&](daemon::ReadySignal ready) { return Serve(options, nullptr, std::move(ready)); }));
+    }
+    return daemon::AskDaemon(store, RequestOf(request), sink).status();
+  });
 }
 
 // The mount is there, and it answers.
@@ -68,7 +69,7 @@ Status CheckAnswers(const std::string& mountpoint) {
 
 Status MountInForeground(const std::string& store, const daemon::MountRequest& request,
                          const Output& output) {
-  TRY(CheckNotServed(store));
+  TRY(CheckFreeToServe(store));
   const daemon::DaemonOptions options = ForegroundOptions(store, request);
   ASSIGN_OR_RETURN(const auto served, Patiently([&] { return daemon::Daemon::Start(options); }));
   TRY(served->Mount(request));
@@ -82,8 +83,7 @@ Status MountStore(const std::string& store, const daemon::MountRequest& request,
   TRY(daemon::CheckStoreExists(store));
   TRY(daemon::PrepareMountpoint(request.mountpoint, store));
   if (foreground) return MountInForeground(store, request, output);
-  TRY(daemon::IsWritable(store) ? MountByDaemon(store, RequestOf(request))
-                                : MountUnwritable(store, request));
+  TRY(MountByDaemon(store, request));
   TRY(CheckAnswers(request.mountpoint));
   output.Json(Json{{"mountpoint", request.mountpoint}, {"store", store}}.dump());
   output.Text("Mounted at " + request.mountpoint);

@@ -13,7 +13,7 @@ Status SuperviseMount(const std::string& store, const daemon::MountRequest& requ
                       const Output& output) {
   TRY(daemon::CheckStoreExists(store));
   TRY(daemon::PrepareMountpoint(request.mountpoint, store));
-  TRY(CheckNotServed(store));
+  TRY(CheckFreeToServe(store));
   const daemon::DaemonOptions options = ForegroundOptions(store, request);
   const auto serve = [&](daemon::ReadySignal ready) {
     return Serve(options, &request, std::move(ready));

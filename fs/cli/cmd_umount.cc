@@ -5,7 +5,6 @@
 #include "fs/cli/store_access.h"
 #include "fs/daemon/control_client.h"
 #include "fs/daemon/mountpoint.h"
-#include "fs/daemon/open_store.h"
 #include "fs/fuse/mount.h"
 #include "fs/fuse/mountinfo.h"
 #include "store/base/json.h"
@@ -63,7 +62,8 @@ Status WaitUntilReleased(const std::string& store) {
 Status Umount(const Options& options, const std::string& mountpoint, const Invocation& invocation) {
   ASSIGN_OR_RETURN(const std::string store, StoreOf(mountpoint, invocation));
   if (daemon::IsDeadMount(mountpoint)) return fuse::TakeMountAway(mountpoint, /*lazy=*/true);
-  if (!daemon::IsWritable(store)) {  // served without a socket, and nothing to save
+  ASSIGN_OR_RETURN(const bool served, IsServed(store));
+  if (!served) {  // read-only and without a socket: there is nothing to save
     TRY(fuse::TakeMountAway(mountpoint, options.lazy));
     return WaitUntilGone(mountpoint);
   }

@@ -37,7 +37,7 @@ daemon::DaemonOptions ForegroundOptions(const std::string& store,
 
 // A daemon without mounts is about to end: that is waited for. The store is not opened here: that
 // would start threads, and this process is going to fork.
-Status CheckNotServed(const std::string& store) {
+Status CheckFreeToServe(const std::string& store) {
   return Patiently([&]() -> Status {
     ASSIGN_OR_RETURN(const bool served, IsServed(store));
     if (!served) return {};

@@ -29,7 +29,7 @@ daemon::DaemonOptions ForegroundOptions(const std::string& store,
                                         const daemon::MountRequest& request);
 
 // Refuses a store that a daemon serves already, for who is to serve it itself.
-Status CheckNotServed(const std::string& store);
+Status CheckFreeToServe(const std::string& store);
 
 // The main program of a daemon in a process of its own, until it ends. With `first`, it mounts that
 // before it is ready.

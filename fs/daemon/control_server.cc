@@ -35,6 +35,13 @@ class ChannelSink final : public ReplySink {
   LineChannel& channel_;
 };
 
+// Without reading the request.
+void Refuse(int fd, const Status& reason) {
+  LineChannel channel(fd, std::chrono::milliseconds(100));
+  const Status sent = channel.WriteLine(ErrorJson(reason));
+  if (!sent.ok()) Log(LogLevel::kDebug, "daemon.refuse", sent.ToString());
+}
+
 Result<Peer> AdmittedPeer(int fd) {
   ASSIGN_OR_RETURN(const Peer peer, PeerOf(fd));
   if (peer.uid == 0 || peer.uid == ::geteuid()) return peer;
@@ -83,14 +90,26 @@ ControlServer::~ControlServer() {
 }
 
 void ControlServer::StopAccepting() {
-  if (!acceptor_.joinable()) return;
+  if (stopping_.exchange(true)) return;
   ::unlink(ControlSocketPath(store_).c_str());
   const uint64_t one = 1;
   if (::write(wake_.get(), &one, sizeof(one)) < 0) {
     Log(LogLevel::kError, "daemon.wake", "cannot wake the control socket's thread");
   }
   acceptor_.join();
+  RefuseWaiting();
   listener_.Reset();
+}
+
+// Who connected before the socket's name went would see a reset connection, and could not know
+// whether its request was carried out.
+void ControlServer::RefuseWaiting() {
+  ::shutdown(listener_.get(), SHUT_RD);  // nobody connects any more; accept fails where it waited
+  while (true) {
+    const UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!fd.valid()) return;
+    Refuse(fd.get(), DaemonEnds());
+  }
 }
 
 size_t ControlServer::active() const {
@@ -118,11 +137,8 @@ void ControlServer::AcceptOne() {
   UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!fd.valid()) return;
   if (active() >= options_.max_connections) {
-    LineChannel channel(fd.get(), std::chrono::milliseconds(100));
-    const Status busy(Code::kBusy, "the daemon answers too many requests already. Try again");
-    const Status sent = channel.WriteLine(ErrorJson(busy));
-    if (!sent.ok()) Log(LogLevel::kDebug, "daemon.refuse", sent.ToString());
-    return;
+    return Refuse(fd.get(),
+                  {Code::kBusy, "the daemon answers too many requests already. Try again"});
   }
   auto connection = std::make_unique<Connection>();
   connection->fd = std::move(fd);
@@ -154,8 +170,10 @@ Result<std::string> ControlServer::HandleRequest(Connection& connection, LineCha
                                                  ReplySink& sink) {
   const auto deadline = std::chrono::steady_clock::now() + options_.read_timeout;
   ASSIGN_OR_RETURN(const Peer peer, AdmittedPeer(connection.fd.get()));
-  ASSIGN_OR_RETURN(const std::string line, channel.ReadLine(kMaxRequestBytes, deadline));
-  ASSIGN_OR_RETURN(const Request request, DecodeRequest(line));
+  const Result<std::string> line = channel.ReadLine(kMaxRequestBytes, deadline);
+  if (!line.ok() && stopping_) return DaemonEnds();
+  TRY(line);
+  ASSIGN_OR_RETURN(const Request request, DecodeRequest(*line));
   try {
     return handler_(request, peer, sink);
   } catch (const std::exception& e) {

@@ -5,6 +5,7 @@
 // other. Only the daemon's own user and root are answered. A peer that sends garbage, too much or
 // nothing costs one thread for a few seconds and gets an error.
 
+#include <atomic>
 #include <functional>
 #include <list>
 #include <memory>
@@ -32,7 +33,8 @@ class ControlServer {
                                                       ControlServerOptions options = {});
   ~ControlServer();  // StopAccepting, then waits for what is being answered
 
-  // No new request is taken; the socket's name is gone. Answers under way go on.
+  // No new request is taken: those that wait are answered with DaemonEnds. The socket's name is
+  // gone. Answers under way go on.
   void StopAccepting();
   // Requests being answered now.
   size_t active() const;
@@ -44,6 +46,7 @@ class ControlServer {
                 ControlServerOptions options);
   void AcceptLoop();
   void AcceptOne();
+  void RefuseWaiting();
   void Serve(Connection& connection);
   Status Answer(Connection& connection);
   Result<std::string> HandleRequest(Connection& connection, LineChannel& channel, ReplySink& sink);
@@ -56,6 +59,7 @@ class ControlServer {
   const ControlServerOptions options_;
   mutable Mutex mutex_;
   std::list<std::unique_ptr<Connection>> connections_ GUARDED_BY(mutex_);
+  std::atomic<bool> stopping_{false};
   std::thread acceptor_;
 };
 

@@ -98,11 +98,15 @@ Result<Peer> PeerOf(int fd) {
   return Peer{credentials.uid, credentials.gid, credentials.pid};
 }
 
+Status DaemonEnds() { return {Code::kUnavailable, "the daemon is ending. Try again"}; }
+
 Status LineChannel::Fill(Deadline deadline) {
   TRY(WaitFor(fd_, POLLIN, deadline));
   std::array<char, 64 * 1024> piece;  // NOLINT: filled by recv
   const ssize_t n = ::recv(fd_, piece.data(), piece.size(), MSG_DONTWAIT);
-  if (n == 0) return Status(Code::kNotFound, "the other end closed the connection");
+  if (n == 0 || (n < 0 && errno == ECONNRESET)) {
+    return Status(Code::kNotFound, "the other end closed the connection");
+  }
   if (n < 0) {
     if (errno == EAGAIN || errno == EINTR) return {};
     return Status::FromErrno(errno, "read from the control socket");

@@ -29,6 +29,10 @@ Result<UniqueFd> ListenOnControlSocket(const std::string& store);
 Result<UniqueFd> ConnectToControlSocket(const std::string& store);
 Result<Peer> PeerOf(int fd);
 
+// What a daemon says to a request that it does not take any more, having done nothing of it:
+// kUnavailable, so that who asked tries again, with the next daemon or without one.
+Status DaemonEnds();
+
 // A stream of lines with limits. Not thread-safe. Does not own the descriptor.
 class LineChannel {
  public:

@@ -123,7 +123,7 @@ void Daemon::Wake() const {
 
 bool Daemon::WaitForWork() {
   mounts_->Reap();
-  if (stop_ || IsIdle()) return false;
+  if (stop_ || EndsIdle()) return false;
   std::array<pollfd, 2> entries{pollfd{wake_.get(), POLLIN, 0}, pollfd{signals_.get(), POLLIN, 0}};
   const auto timeout =
       std::min<std::chrono::milliseconds>(kAnchorInterval, options_.first_mount_timeout);
@@ -135,13 +135,13 @@ bool Daemon::WaitForWork() {
     Log(LogLevel::kInfo, "daemon.signal", "signal " + std::to_string(signal.ssi_signo));
     stop_ = true;
   }
-  return !stop_ && !IsIdle();
+  return !stop_ && !EndsIdle();
 }
 
-bool Daemon::IsIdle() const {
-  if (mounts_->count() > 0) return false;
-  return mount_tried_ ||
-         std::chrono::steady_clock::now() - started_ >= options_.first_mount_timeout;
+bool Daemon::EndsIdle() {
+  const bool waited_enough =
+      mount_tried_ || std::chrono::steady_clock::now() - started_ >= options_.first_mount_timeout;
+  return waited_enough && mounts_->CloseIfEmpty();
 }
 
 Status Daemon::Finish() {

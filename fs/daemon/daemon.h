@@ -57,7 +57,8 @@ class Daemon final : public ServingHooks {
   void Wake() const;
   // False when it is time to end.
   bool WaitForWork();
-  bool IsIdle() const;
+  // True when nobody needs it any more; then no mount is made after that.
+  bool EndsIdle();
   Status MakeDurable();
   Status Finish();
 

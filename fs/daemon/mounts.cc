@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "fs/daemon/control_socket.h"
 #include "store/base/log.h"
 
 namespace memoirfs::daemon {
@@ -52,6 +53,7 @@ Status Mounts::Mount(const MountRequest& request) {
 }
 
 Status Mounts::CheckFree(const MountRequest& request) {
+  if (closed_) return DaemonEnds();
   for (const auto& entry : entries_) {
     if (entry->facts.mountpoint == request.mountpoint && !entry->gone) {
       return Status(Code::kBusy, request.mountpoint + " is mounted already");
@@ -115,6 +117,7 @@ void Mounts::UnmountAll() {
   Entries all;
   {
     const MutexLock lock(mutex_);
+    closed_ = true;
     all = entries_;
   }
   for (const auto& entry : all) {
@@ -126,6 +129,12 @@ void Mounts::UnmountAll() {
     if (!status.ok() && !entry->gone) Log(LogLevel::kError, "daemon.unmount", status.ToString());
     Erase(entry);
   }
+}
+
+bool Mounts::CloseIfEmpty() {
+  const MutexLock lock(mutex_);
+  if (entries_.empty()) closed_ = true;
+  return entries_.empty();
 }
 
 void Mounts::Reap() {

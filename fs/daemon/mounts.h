@@ -35,17 +35,19 @@ class Mounts {
   // Every mount must be gone: UnmountAll.
   ~Mounts();
 
-  // Returns when the mount answers.
+  // Returns when the mount answers. kUnavailable when no mount is made any more.
   Status Mount(const MountRequest& request);
   // Commits, then takes the mount away. kNotFound; kBusy when files are open there (not if `lazy`).
   Status Unmount(const std::string& mountpoint, bool lazy);
-  // Commits and takes every mount away, busy ones lazily.
+  // Commits and takes every mount away, busy ones lazily. No mount is made after that.
   void UnmountAll();
+  // True when there is no mount, and none being made: then none is made after that either.
+  bool CloseIfEmpty();
   // Forgets mounts that somebody else took away (umount(8), fusermount3 -u).
   void Reap();
 
   std::vector<MountFacts> List() const;
-  // Mounts, and those being made: none left means that the daemon may end.
+  // Mounts, and those being made.
   size_t count() const;
 
  private:
@@ -63,6 +65,7 @@ class Mounts {
   const std::function<void()> changed_;
   mutable Mutex mutex_{LockRank::kLeaf};
   Entries entries_ GUARDED_BY(mutex_);
+  bool closed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace memoirfs::daemon

@@ -50,21 +50,20 @@ Status CheckNoParts(FileIo& io) {
   return {};
 }
 
-// What an interrupted init left is no obstacle.
-Status CheckFree(FileIo& io) {
-  TRY(CheckNoParts(io));
+}  // namespace
+
+Status CheckNothingForeign(FileIo& io) {
   ASSIGN_OR_RETURN(const auto names, io.List("."));
-  const std::set<std::string> known(kDirectories.begin(), kDirectories.end());
+  std::set<std::string> known(kDirectories.begin(), kDirectories.end());
+  known.insert({"LOCK", std::string(kFormatFile) + ".tmp", kSpareFile, kStreamsFile, kRebuildMarker,
+                kPurgeFile, "control.sock"});
   for (const std::string& name : names) {
-    if (name == "LOCK" || name == std::string(kFormatFile) + ".tmp") continue;
     if (known.count(name) != 0) continue;
     return Status(Code::kNotEmpty,
                   io.root() + " is not empty and not a store: choose another directory");
   }
   return {};
 }
-
-}  // namespace
 
 Status NoStoreAt(const std::string& path) {
   return {Code::kNotFound,
@@ -84,7 +83,8 @@ std::string NewUuid() {
 }
 
 Status CreateLayout(FileIo& io) {
-  TRY(CheckFree(io));
+  TRY(CheckNoParts(io));
+  TRY(CheckNothingForeign(io));
   for (const char* directory : kDirectories) {
     const Status made = io.MakeDirectory(directory);
     if (made.code() != Code::kExists) TRY(made);

@@ -18,10 +18,14 @@ inline constexpr uint64_t kSpareBytes = 16U << 20;
 // this text in it because somebody asked for a repair.
 inline constexpr char kRebuildMarker[] = "REBUILD";
 inline constexpr char kRepairAskedFor[] = "repair";
+inline constexpr char kPurgeFile[] = "PURGE";  // store/volume/purge_plan.h
 
 struct StoreFormat {
   std::string store_id;  // UUID text
 };
+
+// kNotEmpty when the directory holds anything but what a store has.
+Status CheckNothingForeign(FileIo& io);
 
 // Creates FORMAT and the directories, in a directory that is empty or holds no more than an
 // interrupted call left. Otherwise kNotEmpty, or kCorrupt where it holds a store without FORMAT.

@@ -1,16 +1,16 @@
 #include "store/volume/purge_plan.h"
 
 #include "store/base/coding.h"
+#include "store/volume/layout.h"
 
 namespace memoirfs::volume {
 namespace {
 
-constexpr char kFile[] = "PURGE";
 constexpr ByteView kMagic{"\xF7MFPURG\n", 8};
 constexpr uint32_t kVersion = 1;
 
 Status Damaged(FileIo& io) {
-  return Status(Code::kCorrupt, io.root() + "/" + kFile +
+  return Status(Code::kCorrupt, io.root() + "/" + kPurgeFile +
                                     " is damaged: an agent was being purged. Remove this file to "
                                     "open the store, and then purge the agent again");
 }
@@ -23,11 +23,11 @@ Status WritePurgePlan(FileIo& io, const PurgePlan& plan) {
   for (const Digest& digest : plan.objects) out.Hash(digest);
   const Digest checksum = Sha256::Of(out.bytes());
   out.Hash(checksum);
-  return WriteFileAtomically(io, kFile, out.bytes());
+  return WriteFileAtomically(io, kPurgeFile, out.bytes());
 }
 
 Result<std::optional<PurgePlan>> ReadPurgePlan(FileIo& io) {
-  const Result<Bytes> raw = ReadWholeFile(io, kFile);
+  const Result<Bytes> raw = ReadWholeFile(io, kPurgeFile);
   if (raw.code() == Code::kNotFound) return std::optional<PurgePlan>();
   TRY(raw);
   if (raw->size() < Digest::kSize) return Damaged(io);
@@ -36,7 +36,7 @@ Result<std::optional<PurgePlan>> ReadPurgePlan(FileIo& io) {
   Decoder in(body);
   if (in.Raw(kMagic.size()) != kMagic) return Damaged(io);
   if (const uint32_t version = in.U32(); version != kVersion) {
-    return Status(Code::kUnknownFormat, io.root() + "/" + kFile + " has version " +
+    return Status(Code::kUnknownFormat, io.root() + "/" + kPurgeFile + " has version " +
                                             std::to_string(version) +
                                             ": open the store with a newer memoirfs");
   }
@@ -50,7 +50,7 @@ Result<std::optional<PurgePlan>> ReadPurgePlan(FileIo& io) {
 }
 
 Status RemovePurgePlan(FileIo& io) {
-  TRY(io.Remove(kFile));
+  TRY(io.Remove(kPurgeFile));
   return io.SyncDirectory(".");
 }
 

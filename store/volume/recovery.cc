@@ -272,9 +272,8 @@ Status Recovery::AdoptBulkPacks() {
 // takes its lines for good, so they are written and synced anew.
 Status Recovery::RewriteLastSegment(StreamId stream) {
   const Result<std::string> segment = chain::LastSegment(v_.io_, stream);
-  if (segment.code() == Code::kNotFound) return {};
-  // One is missing: no lines will be taken, for reading them fails likewise.
-  if (segment.code() == Code::kCorrupt) return {};
+  // None, or one is missing: no lines will be taken, for reading them finds the same.
+  if (segment.code() == Code::kNotFound || segment.code() == Code::kCorrupt) return {};
   TRY(segment);
   ASSIGN_OR_RETURN(const Bytes lines, ReadWholeFile(v_.io_, *segment));
   return WriteFileAtomically(v_.io_, *segment, lines);
@@ -307,8 +306,8 @@ std::string Recovery::KeepLastSegment(StreamId stream) {
   const auto keep = [&]() -> Result<std::string> {
     ASSIGN_OR_RETURN(const std::string segment, chain::LastSegment(v_.io_, stream));
     ASSIGN_OR_RETURN(const Bytes lines, ReadWholeFile(v_.io_, segment));
-    const std::string kept = fmt::format("quarantine/chain-{}-{}.jsonl", stream.value,
-                                         Sha256::Of(lines).ToHex().substr(0, 16));
+    const std::string kept = fmt::format("{}/chain-{}-{}.jsonl", journal::kQuarantineDirectory,
+                                         stream.value, Sha256::Of(lines).ToHex().substr(0, 16));
     TRY(WriteFileAtomically(v_.io_, kept, lines));
     return kept;
   };

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "store/volume/verifier.h"
 
 namespace memoirfs::volume {
@@ -81,7 +83,8 @@ Result<std::vector<VerifyProblem>> Verifier::CompareRows(Stream& stream,
   std::vector<VerifyProblem> problems;
   const Tables live(*v_.index_);
   const Tables replayed(scratch);
-  // Every row of one side must be on the other, and equal; what is on both is told once.
+  std::set<Bytes> told;  // keys: what differs on both sides is met from each
+  // Every row of one side must be on the other, and equal.
   const auto compare = [&](const meta::Index& from, const Tables& from_tables,
                            const meta::Index& to, bool from_live, ByteView prefix) {
     Status failure;
@@ -93,9 +96,9 @@ Result<std::vector<VerifyProblem>> Verifier::CompareRows(Stream& stream,
         return false;
       }
       const bool equal = *other && Comparable(key, **other) == Comparable(key, value);
-      const bool told = from_live && *other;
       const bool dropped = !from_live && !*other && key.front() == 'X';  // with its orphan
-      if (!*outside && !equal && !told && !dropped && problems.size() < kMaxProblems) {
+      if (!*outside && !equal && !dropped && problems.size() < kMaxProblems &&
+          told.emplace(key).second) {
         const std::optional<Bytes> mine{Bytes(value)};
         problems.push_back({"index", fmt::format("agent {}, table {}", stream.agent, key.front()),
                             Shown(from_live ? *other : mine), Shown(from_live ? mine : *other)});

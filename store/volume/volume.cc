@@ -2,8 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
-
 #include "store/volume/recovery.h"
 #include "store/volume/store_lock.h"
 #include "store/volume/volume_impl.h"
@@ -29,9 +27,9 @@ Status InitStore(const std::string& path, const VolumeOptions& options) {
     return Status::FromErrno(errno, "create " + path);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<FileIo> io, OpenRealIo(path));
-  ASSIGN_OR_RETURN(const auto names, io->List("."));
   // What is there already is judged first: no lock file is left in a directory that is no store.
-  if (!names.empty() && names != std::vector<std::string>{"LOCK"}) return InitStore(*io, options);
+  if (io->Stat("FORMAT").ok()) return InitStore(*io, options);
+  TRY(CheckNothingForeign(*io));
   ASSIGN_OR_RETURN(const StoreLock lock, StoreLock::Acquire(path, ""));
   if (::chmod(path.c_str(), 0700) != 0) return Status::FromErrno(errno, "chmod " + path);
   return InitStore(*io, options);

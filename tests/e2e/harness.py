@@ -45,12 +45,6 @@ def binary():
     return os.environ.get("MEMOIRFS") or str(PROJECT / "build" / "release" / "memoirfs")
 
 
-def program(name):
-    """One of the native programs beside this file, as it was built."""
-    folder = os.environ.get("MEMOIRFS_E2E_PROGRAMS") or PROJECT / "build" / "release" / "tests" / "e2e"
-    return str(Path(folder) / name / name)
-
-
 def count(name, usual):
     """How much of something; nightly runs set more by MEMOIRFS_E2E_<name>."""
     return int(os.environ.get(f"MEMOIRFS_E2E_{name}", str(usual)))
@@ -224,6 +218,14 @@ class Store:
         self.forget(point)
         if is_mounted(point):
             raise AssertionError(f"`umount {point}` returned, and the mount is still there")
+
+    def run_program(self, name, *args):
+        """Runs one of the native programs beside this file on a mount of this store."""
+        built = os.environ.get("MEMOIRFS_E2E_PROGRAMS") or PROJECT / "build/release/tests/e2e"
+        done = subprocess.run([Path(built) / name / name, *map(str, args)], env=self.environment(),
+                              capture_output=True, text=True, timeout=TIME_LIMIT, check=False)
+        self.daemons.add(self.pid())  # it may have mounted anew
+        return done
 
     def remount_command(self, point, *options):
         """A shell command that unmounts and mounts the same again, in a daemon of its own."""

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Many processes and threads on the same names: the invariants of `stress` hold, and it ends."""
 
-import subprocess
 import unittest
 
 import harness
@@ -12,15 +11,13 @@ ROUNDS = harness.count("STRESS_ROUNDS", 0)
 class Concurrency(harness.ProductCase):
     def stress(self, *options):
         store = self.new_store("a")
-        folder = str(store.mount_agent("a"))
+        folder = store.mount_agent("a")
         pid = store.pid()
         # At a deadlock: where the daemon's threads are.
         stacks = (f"gdb -batch -p {pid} -ex 'thread apply all bt' || for t in /proc/{pid}/task/*;"
                   " do echo $t; cat $t/comm $t/wchan $t/syscall; echo; done")
-        words = [harness.program("stress"), folder, "--seed", str(harness.SEED),
-                 "--stall-command", stacks, *map(str, options)]
-        done = subprocess.run(words, env=store.environment(), capture_output=True, text=True,
-                              timeout=harness.TIME_LIMIT, check=False)
+        done = store.run_program("stress", folder, "--seed", harness.SEED, "--stall-command", stacks,
+                                 *options)
         return store, done
 
     def test_the_invariants_hold(self):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import harness
 
-OFFSETS = int(os.environ.get("MEMOIRFS_E2E_OFFSETS", "20"))  # a kind; 0: every byte
+OFFSETS = harness.count("OFFSETS", 20)  # a kind; 0: every byte
 SMALL = 256    # files up to this size are damaged at every byte
 FOOTER = 4096  # the end of a pack that the footer's kind covers
 WORKERS = 2

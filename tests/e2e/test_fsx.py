@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Random changes of a few files, each checked against what memory says they must hold."""
 
-import subprocess
 import unittest
 
 import harness
@@ -13,12 +12,9 @@ class Fsx(harness.ProductCase):
     def fsx(self, *options):
         store = self.new_store("a")
         point = store.mount("--agent", "a")
-        words = [harness.program("fsx"), "--directory", str(point / "memory"), "--seed",
-                 str(harness.SEED), "--remount", store.remount_command(point, "--agent", "a"), *map(str, options)]
-        done = subprocess.run(words, env=store.environment(), capture_output=True, text=True,
-                              timeout=harness.TIME_LIMIT, check=False)
-        store.daemons.add(store.pid())
-        return done
+        return store.run_program("fsx", "--directory", point / "memory", "--seed", harness.SEED,
+                                 "--remount", store.remount_command(point, "--agent", "a"),
+                                 *options)
 
     def test_files_hold_what_was_written(self):
         done = self.fsx("--operations", OPERATIONS)

@@ -16,7 +16,7 @@ import unittest
 
 import harness
 
-KILLS = int(os.environ.get("MEMOIRFS_E2E_KILLS", "30"))
+KILLS = harness.count("KILLS", 30)
 NAMES = [f"{folder}{name}" for folder in ("", "폴더/", "d/") for name in ("a", "b", "메모", "log", "c")]
 
 

@@ -10,7 +10,7 @@ import harness
 from syscalls import (RENAME_EXCHANGE, RENAME_NOREPLACE, UTIME_NOW, UTIME_OMIT, fallocate, renameat2,
                       utimensat)
 
-MANY = int(os.environ.get("MEMOIRFS_E2E_ENTRIES", "100000"))
+MANY = harness.count("ENTRIES", 100_000)
 
 
 class Files(harness.DirectoryCase):

@@ -6,7 +6,6 @@ times, and prints each failing sequence as short as it can be. It must also find
 it is told to make on the mount's side.
 """
 
-import subprocess
 import tempfile
 import unittest
 
@@ -23,15 +22,11 @@ class ParitySuite(harness.ProductCase):
         store = self.new_store("a")
         point = store.mount("--agent", "a")
         with tempfile.TemporaryDirectory(prefix="memoirfs-parity-", dir="/dev/shm") as reference:
-            words = [harness.program("parity"), "--reference", reference, "--mount",
-                     str(point / "memory"), "--seed", str(harness.SEED), *map(str, options)]
             if remount_each:
-                words += ["--remount", store.remount_command(point, "--agent", "a"),
-                          "--remount-each", str(remount_each)]
-            done = subprocess.run(words, env=store.environment(), capture_output=True, text=True,
-                                  timeout=harness.TIME_LIMIT, check=False)
-        store.daemons.add(store.pid())
-        return done
+                options += ("--remount", store.remount_command(point, "--agent", "a"),
+                            "--remount-each", remount_each)
+            return store.run_program("parity", "--reference", reference, "--mount",
+                                     point / "memory", "--seed", harness.SEED, *options)
 
     def test_random_sequences(self):
         amount = ("--seconds", SECONDS) if SECONDS else ("--sequences", SEQUENCES)

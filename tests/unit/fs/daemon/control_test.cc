@@ -6,6 +6,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -214,6 +215,39 @@ TEST_CASE("more connections than allowed are told so") {
   while ((*server)->active() == 0) std::this_thread::yield();
   Collector sink;
   CHECK(AskDaemon(store.path(), Of(Operation::kStatus), sink).code() == Code::kBusy);
+}
+
+TEST_CASE("who asks a server that stops learns that nothing was done") {
+  const Scratch store;
+  std::atomic<int> handled = 0;
+  const auto count = [&](const Request&, const Peer&, ReplySink&) -> Result<std::string> {
+    ++handled;
+    return std::string("{}");
+  };
+  std::atomic<int> answered = 0;
+  std::atomic<bool> stopped = false;
+  const auto ask = [&] {
+    Collector sink;
+    while (true) {
+      const auto answer = AskDaemon(store.path(), Of(Operation::kStatus), sink);
+      if (answer.ok()) ++answered;
+      if (answer.code() == Code::kUnavailable && stopped) return Status();
+      if (!answer.ok() && answer.code() != Code::kUnavailable) {
+        stopped = true;
+        return answer.status();
+      }
+    }
+  };
+  std::vector<std::future<Status>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(std::async(std::launch::async, ask));
+  for (int round = 1; round <= 100 && !stopped; ++round) {
+    const auto server = ControlServer::Start(store.path(), count);
+    REQUIRE(server.ok());
+    while (handled < round * 10 && !stopped) std::this_thread::yield();
+  }
+  stopped = true;
+  for (auto& client : clients) CHECK(client.get().ToString() == Status().ToString());
+  CHECK(answered == handled);
 }
 
 TEST_CASE("the socket is the owner's alone and gone when the server stops") {

@@ -110,6 +110,17 @@ TEST_CASE("a mount that fails is not kept, and says so to whoever waits for work
   CHECK(fixture.Mount("/a").ok());
 }
 
+TEST_CASE("a table that was closed takes no mount, and only an empty one is closed") {
+  Fixture fixture;
+  fixture.fake.while_mounting = [&] { CHECK_FALSE(fixture.mounts->CloseIfEmpty()); };
+  REQUIRE(fixture.Mount("/a").ok());
+  CHECK_FALSE(fixture.mounts->CloseIfEmpty());
+  REQUIRE(fixture.Mount("/b").ok());
+  fixture.mounts->UnmountAll();
+  CHECK(fixture.Mount("/a").code() == Code::kUnavailable);
+  CHECK(fixture.mounts->CloseIfEmpty());
+}
+
 TEST_CASE("a mount being made counts, is not listed, and is neither made twice nor unmounted") {
   Fixture fixture;
   bool asked = false;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "store/cas/chunk_tree.h"
+#include "store/volume/store_lock.h"
 #include "store/volume/verify.h"
 
 namespace fs = std::filesystem;
@@ -114,6 +115,21 @@ TEST_CASE("what was committed is there after closing and opening again") {
   CHECK(ReadFile(store, ada, kRootInode, "MEMORY.md") == "second");
   CHECK(store->FindAgent("ada")->stream == ada);
   CheckVerifies(store);
+}
+
+TEST_CASE("what an interrupted init left is completed under the store's lock only") {
+  std::string root = (fs::temp_directory_path() / "memoirfs-init-XXXXXX").string();
+  REQUIRE(mkdtemp(root.data()) != nullptr);
+  fs::create_directory(root + "/journal");
+  {
+    const auto lock = StoreLock::Acquire(root, "");
+    REQUIRE(lock.ok());
+    CHECK(InitStore(root).code() == Code::kLocked);
+    CHECK_FALSE(fs::exists(root + "/FORMAT"));
+  }
+  CHECK(InitStore(root).ok());
+  CHECK(InitStore(root).code() == Code::kExists);
+  fs::remove_all(root);
 }
 
 TEST_CASE("a directory that changes while a file in it is not committed yet verifies") {

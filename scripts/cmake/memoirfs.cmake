@@ -6,7 +6,7 @@ function(memoirfs_target target)
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
     -Wold-style-cast -Woverloaded-virtual -Wimplicit-fallthrough
     $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
-    # False with g++-12 -O3: a moved std::optional, and a literal put before a std::string.
+    # False with g++-12 when it optimises: a moved std::optional, and a literal put before a std::string.
     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-restrict>
     $<$<BOOL:${MEMOIRFS_WERROR}>:-Werror>
     -fstack-protector-strong -fno-omit-frame-pointer

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import struct
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
@@ -62,3 +63,60 @@ def lgetxattr(path, name, size):
     """The raw call: the value's length when it fits `size` bytes (0 asks for the length)."""
     buffer = ctypes.create_string_buffer(max(size, 1))
     return _checked(_libc.lgetxattr(os.fsencode(path), os.fsencode(name), buffer, size))
+
+
+class Inotify:
+    """Watches one path; `events` reads what happened since, as (mask, name)."""
+
+    MODIFY, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x8, 0x40, 0x80, 0x100, 0x200
+
+    def __init__(self, path, mask):
+        self.fd = _checked(_libc.inotify_init1(os.O_NONBLOCK))
+        _checked(_libc.inotify_add_watch(self.fd, os.fsencode(path), mask))
+
+    def events(self):
+        try:
+            data = os.read(self.fd, 1 << 16)
+        except BlockingIOError:
+            return []
+        found, at = [], 0
+        while at < len(data):
+            _, mask, _, length = struct.unpack_from("=iIII", data, at)
+            name = data[at + 16:at + 16 + length].rstrip(b"\0").decode()
+            found.append((mask, name))
+            at += 16 + length
+        return found
+
+    def close(self):
+        os.close(self.fd)
+
+
+_libc.opendir.restype = ctypes.c_void_p
+_libc.readdir.restype = ctypes.c_void_p
+_libc.telldir.restype = ctypes.c_long
+
+
+class DirectoryStream:
+    """A DIR of <dirent.h>."""
+
+    def __init__(self, path):
+        self.dir = ctypes.c_void_p(_libc.opendir(os.fsencode(path)))
+        if not self.dir.value:
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+    def next(self):
+        """The next name, or None at the end."""
+        entry = _libc.readdir(self.dir)
+        return os.fsdecode(ctypes.string_at(entry + 19)) if entry else None
+
+    def tell(self):
+        return _libc.telldir(self.dir)
+
+    def seek(self, position):
+        _libc.seekdir(self.dir, ctypes.c_long(position))
+
+    def rewind(self):
+        _libc.rewinddir(self.dir)
+
+    def close(self):
+        _libc.closedir(self.dir)

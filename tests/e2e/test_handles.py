@@ -11,8 +11,8 @@ import struct
 import subprocess
 
 import harness
-from syscalls import (FALLOC_KEEP_SIZE, FALLOC_PUNCH_HOLE, FALLOC_ZERO_RANGE, fallocate, handle_of,
-                      statx_mask)
+from syscalls import (FALLOC_KEEP_SIZE, FALLOC_PUNCH_HOLE, FALLOC_ZERO_RANGE, Inotify, fallocate,
+                      handle_of, statx_mask)
 
 KIB = 1024
 F_OFD_SETLK = 37  # of <fcntl.h>; the fcntl module has it only on some versions
@@ -367,6 +367,26 @@ class Running(harness.DirectoryCase):
         os.rename(program, self.dir / "moved")
         os.unlink(self.dir / "moved")
         self.assertIsNone(running.poll())
+
+
+class Watching(harness.DirectoryCase):
+    def test_inotify_tells_of_local_changes(self):
+        """Changes through the same mount: the kernel tells of them itself."""
+        path = self.write("f")
+        watch = Inotify(self.dir, 0xfff)
+        self.addCleanup(watch.close)
+        expected = []
+        with open(path, "ab", buffering=0) as file:
+            file.write(b"more")
+        expected += [(Inotify.MODIFY, "f"), (Inotify.CLOSE_WRITE, "f")]
+        os.rename(path, self.dir / "g")
+        expected += [(Inotify.MOVED_FROM, "f"), (Inotify.MOVED_TO, "g")]
+        self.write("새 파일", b"")
+        expected += [(Inotify.CREATE, "새 파일"), (Inotify.CLOSE_WRITE, "새 파일")]
+        os.unlink(self.dir / "g")
+        expected += [(Inotify.DELETE, "g")]
+        wanted = {mask for mask, _ in expected}
+        self.assertEqual(expected, [event for event in watch.events() if event[0] in wanted])
 
 
 class Copies(harness.DirectoryCase):

@@ -7,8 +7,8 @@ import stat
 import unittest
 
 import harness
-from syscalls import (RENAME_EXCHANGE, RENAME_NOREPLACE, UTIME_NOW, UTIME_OMIT, fallocate, renameat2,
-                      utimensat)
+from syscalls import (RENAME_EXCHANGE, RENAME_NOREPLACE, UTIME_NOW, UTIME_OMIT, DirectoryStream,
+                      fallocate, renameat2, utimensat)
 
 MANY = harness.count("ENTRIES", 100_000)
 
@@ -221,6 +221,48 @@ class Names(harness.DirectoryCase):
         kept = [name for name in seen if name in keep]
         self.assertEqual(len(keep), len(kept))
         self.assertEqual(keep, set(kept))
+
+    def test_a_position_in_a_listing_stays_valid(self):
+        names = {f"entry-{number}" for number in range(2000)}
+        for name in names:
+            self.write(name, b"")
+        stream = DirectoryStream(self.dir)
+        self.addCleanup(stream.close)
+        order, places = [], [stream.tell()]
+        while (name := stream.next()) is not None:
+            order.append(name)
+            places.append(stream.tell())
+        self.assertEqual(names | {".", ".."}, set(order))
+        for at in (1500, 3, 777, 0, len(order) - 1):
+            stream.seek(places[at])
+            self.assertEqual(order[at], stream.next())
+        # Entries around a position come and go; what stays is found from there on.
+        for name in order[:1000:2] + order[1000::2]:
+            if name not in (".", ".."):
+                (self.dir / name).unlink()
+        for number in range(500):
+            self.write(f"new-{number}", b"")
+        stream.seek(places[1000])
+        rest = []
+        while (name := stream.next()) is not None:
+            rest.append(name)
+        self.assertEqual(len(rest), len(set(rest)), "an entry came twice")
+        self.assertLessEqual(set(order[1001::2]), set(rest))
+        self.assertFalse(set(order[:1000]) & set(rest), "an entry from before the position")
+        stream.rewind()
+        again = set(iter(stream.next, None))
+        self.assertEqual(set(os.listdir(self.dir)) | {".", ".."}, again)
+
+    def test_the_largest_number_of_links(self):
+        path = self.write("f")
+        with self.assertRaises(OSError) as caught:
+            for number in range(70_000):
+                os.link(path, self.dir / f"link-{number}")
+        self.assertEqual(errno.EMLINK, caught.exception.errno)
+        self.assertEqual(65_000, path.stat().st_nlink)
+        os.unlink(self.dir / "link-7")
+        os.link(path, self.dir / "link-again")
+        self.assertEqual(65_000, path.stat().st_nlink)
 
 
 class Attributes(harness.DirectoryCase):

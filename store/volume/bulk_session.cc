@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/volume/spare.h"
+
 namespace memoirfs::volume {
 
 BulkSession::~BulkSession() {
@@ -13,7 +15,7 @@ Status BulkSession::Store(const Digest& digest, const Buffer& bytes) {
   if (chunks_.count(digest) != 0) return {};
   ASSIGN_OR_RETURN(const bool stored, volume_.IsStored(digest));
   if (stored) return {};
-  TRY(CheckRoom(bytes->size()));
+  TRY(CheckRoom(volume_.io_, bytes->size()));
   TRY(Prepare());
   ASSIGN_OR_RETURN(const journal::Location where, writer_->Append(digest, *bytes));
   chunks_.emplace(digest, where);
@@ -44,7 +46,7 @@ Status BulkSession::Finish() {
 Status BulkSession::Prepare() {
   if (writer_ && !writer_->failed()) return {};
   const uint64_t bytes = writer_ ? writer_->bytes_written() : 0;
-  TRY(CheckRoom(bytes));
+  TRY(CheckRoom(volume_.io_, bytes));
   const uint64_t number = volume_.next_bulk_++;
   ASSIGN_OR_RETURN(auto writer, journal::CreateBulkPack(volume_.io_, number, volume_.epoch_));
   ASSIGN_OR_RETURN(Chunks copies, CopyChunks(*writer));
@@ -66,12 +68,6 @@ Result<BulkSession::Chunks> BulkSession::CopyChunks(journal::BulkWriter& writer)
     copies.emplace(chunk.first, where);
   }
   return copies;
-}
-
-Status BulkSession::CheckRoom(uint64_t bytes) const {
-  ASSIGN_OR_RETURN(const SpaceFacts space, volume_.io_.Space());
-  if (space.available_blocks * space.block_size >= kSpareBytes + bytes) return {};
-  return Status(Code::kNoSpace, "no space left on the disk for a part of a big file");
 }
 
 void BulkSession::Stage(const Digest& digest, const journal::Location& where) {

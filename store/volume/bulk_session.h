@@ -27,7 +27,6 @@ class BulkSession final : public Volume::ChunkSession {
   // A writer that can be written to.
   Status Prepare();
   Result<Chunks> CopyChunks(journal::BulkWriter& writer);
-  Status CheckRoom(uint64_t bytes) const;
   void Stage(const Digest& digest, const journal::Location& where);
   void Unstage();
 

@@ -7,6 +7,7 @@
 
 #include "store/base/coding.h"
 #include "store/base/log.h"
+#include "store/volume/spare.h"
 #include "store/volume/volume_impl.h"
 
 namespace memoirfs::volume {
@@ -143,7 +144,7 @@ Status Volume::Impl::CheckpointLocked() {
 
 Status Volume::Impl::Checkpoint() {
   const MutexLock lock(checkpoint_mutex_);
-  KeepSpareSpace();
+  KeepSpare(io_);
   return CheckpointLocked();
 }
 
@@ -172,7 +173,7 @@ Status Volume::Impl::RunCommitterOnce() {
   if (IsSettled()) return {};  // an idle store does no I/O
   TRY(Barrier());              // does not wait for a checkpoint that is under way
   const MutexLock lock(checkpoint_mutex_);
-  KeepSpareSpace();
+  KeepSpare(io_);
   const journal::Lsn durable = journal_->durable();
   TRY(WriteSegments(durable));
   TRY(index_->Flush(durable));
@@ -221,21 +222,6 @@ void Volume::Impl::PreparerLoop() {
   }
 }
 
-// Deletion must work on a full disk, and it writes: records, rows of the index, lines of chains. A
-// spare file is given back when the disk is nearly full, and made again when there is room.
-void Volume::Impl::KeepSpareSpace() {
-  const auto space = io_.Space();
-  if (!space.ok()) return;
-  const uint64_t available = space->available_blocks * space->block_size;
-  if (available < kSpareBytes && io_.Remove(kSpareFile).ok()) {
-    Log(LogLevel::kWarn, "volume.disk-full", "the disk is nearly full: the spare space is used");
-  }
-  if (available > 4 * kSpareBytes && !io_.Stat(kSpareFile).ok()) {
-    const Status made = WriteFileAtomically(io_, kSpareFile, Bytes(kSpareBytes, '\0'));
-    if (!made.ok()) Log(LogLevel::kWarn, "volume.spare-space", made.ToString());
-  }
-}
-
 // Called by those who append, with their locks held: it only wakes, so that a burst is not kept in
 // memory until the next second, and the next journal file is there when it is needed.
 void Volume::Impl::WakeAfterAppend() {
@@ -271,7 +257,7 @@ void Volume::Impl::Close() {
 // The last frame says that nothing is behind it: the next opening goes on from there.
 Status Volume::Impl::StopCleanly() {
   const MutexLock lock(checkpoint_mutex_);
-  KeepSpareSpace();
+  KeepSpare(io_);
   TRY(CheckpointLocked());
   TRY(SealFullJournals());
   Encoder payload;

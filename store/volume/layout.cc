@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "store/base/digest.h"
+#include "store/volume/spare.h"
 
 namespace memoirfs::volume {
 namespace {

@@ -11,9 +11,6 @@
 namespace memoirfs::volume {
 
 inline constexpr char kIndexDirectory[] = "index";
-// Space kept for deletion on a full disk.
-inline constexpr char kSpareFile[] = "SPARE";
-inline constexpr uint64_t kSpareBytes = 16U << 20;
 // A file of this name asks the next opening to rebuild the index: because damage was met, or with
 // this text in it because somebody asked for a repair.
 inline constexpr char kRebuildMarker[] = "REBUILD";

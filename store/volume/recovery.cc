@@ -7,6 +7,7 @@
 #include "store/base/coding.h"
 #include "store/base/log.h"
 #include "store/journal/clean_stop.h"
+#include "store/volume/spare.h"
 
 namespace memoirfs::volume {
 namespace {
@@ -467,10 +468,7 @@ Status Recovery::ReplayIntent(ByteView payload) {
 Status Recovery::Run() {
   TRY(ListFiles());
   TRY(ClearStaging());
-  {
-    const MutexLock lock(v_.checkpoint_mutex_);
-    v_.KeepSpareSpace();
-  }
+  KeepSpare(v_.io_);
   ASSIGN_OR_RETURN(purge_, ReadPurgePlan(v_.io_));
   TRY(OpenIndex());
   ASSIGN_OR_RETURN(const bool clean, ContinuesCleanly());

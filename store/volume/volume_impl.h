@@ -217,7 +217,6 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   void CommitterLoop();
   void PreparerLoop();
   void WakeAfterAppend();
-  void KeepSpareSpace() REQUIRES(checkpoint_mutex_);
   Status StopCleanly() EXCLUDES(checkpoint_mutex_);
   // Which index a checkpoint row belongs to: not another store's.
   uint64_t IndexGeneration() const;

@@ -12,26 +12,30 @@ DISK = 240 << 20
 
 
 @unittest.skipUnless(harness.is_root(), "needs root to mount a small tmpfs")
-class FullDisk(harness.ProductCase):
+class SmallDisk(harness.ProductCase):
+    """A store that is alone on a disk of its own, and mounted."""
+
+    limits = f"size={DISK}"
+
     def setUp(self):
         super().setUp()
         self.store = harness.Store()
-        disk = self.store.scratch / "disk"
-        disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK},mode=700", "memoirfs-test", disk],
-                       check=True)
+        self.disk = self.store.scratch / "disk"
+        self.disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"{self.limits},mode=700", "memoirfs-test",
+                        self.disk], check=True)
         # Run last first: the store is closed before its disk goes.
-        self.addCleanup(self.take_away, disk)
-        self.store.path = disk / "store"
+        self.addCleanup(self.take_away)
+        self.store.path = self.disk / "store"
         self.store.init(harness.AGENT)
         self.memory = self.store.mount_agent()
 
-    def take_away(self, disk):
+    def take_away(self):
         try:
             self.store.umount_all()
         finally:
             self.store.abort()
-            subprocess.run(["umount", "-l", disk], check=True)
+            subprocess.run(["umount", "-l", self.disk], check=True)
             self.store.close()
 
     def save(self, name, data):
@@ -45,6 +49,16 @@ class FullDisk(harness.ProductCase):
         finally:
             os.close(fd)
 
+    def check(self, saved):
+        for name, data in saved.items():
+            self.assertTrue(data == (self.memory / name).read_bytes(), f"{name} has other bytes")
+
+    def remount(self):
+        self.store.umount()
+        self.memory = self.store.mount_agent()
+
+
+class FullDisk(SmallDisk):
     def fill(self, size):
         """Writes files until the disk is full; returns what was acknowledged."""
         saved = {}
@@ -57,14 +71,6 @@ class FullDisk(harness.ProductCase):
                 return saved
             saved[f"fill{number}"] = data
         self.fail("the disk never got full")
-
-    def check(self, saved):
-        for name, data in saved.items():
-            self.assertTrue(data == (self.memory / name).read_bytes(), f"{name} has other bytes")
-
-    def remount(self):
-        self.store.umount()
-        self.memory = self.store.mount_agent()
 
     def run_full(self, size):
         (self.memory / "before").write_bytes(b"saved before")
@@ -102,7 +108,7 @@ class FullDisk(harness.ProductCase):
 
     def use_up(self, name):
         """A file beside the store that takes what room there is; returns its path."""
-        path = self.store.scratch / "disk" / name
+        path = self.disk / name
         with open(path, "wb", buffering=0) as file:
             try:
                 while file.write(bytes(1 << 20)):
@@ -116,7 +122,7 @@ class FullDisk(harness.ProductCase):
         self.store.umount(self.store.mount("--agent", harness.AGENT))
 
     def test_room_that_comes_back_is_used_without_a_remount(self):
-        ballast = self.store.scratch / "disk" / "ballast"
+        ballast = self.disk / "ballast"
         ballast.write_bytes(bytes(60 << 20))
         (self.memory / "before").write_bytes(b"saved before")
         saved = {**self.fill(200_000), "before": b"saved before"}
@@ -158,6 +164,65 @@ class FullDisk(harness.ProductCase):
         facts = os.statvfs(self.memory)
         self.assertLessEqual(facts.f_bavail * facts.f_frsize, DISK)
         self.assertLessEqual(facts.f_blocks * facts.f_frsize, DISK)
+
+
+class NoInodes(SmallDisk):
+    """Room, but no new file can be made on the disk below."""
+
+    limits = f"size={4 * DISK},nr_inodes=400"
+
+    def use_up(self):
+        """Empty files beside the store, until no more can be made; returns their paths."""
+        hogs = []
+        while True:
+            path = self.disk / f"hog-{len(hogs)}"
+            try:
+                path.touch()
+            except OSError as error:
+                self.assertEqual(error.errno, errno.ENOSPC)
+                return hogs
+            hogs.append(path)
+
+    def try_to_save(self, saved, name, data):
+        """Saves, or is refused for want of room; returns whether it was saved."""
+        try:
+            self.save(name, data)
+        except OSError as error:
+            self.assertEqual(error.errno, errno.ENOSPC, os.strerror(error.errno))
+            return False
+        saved[name] = data
+        return True
+
+    def test_nothing_is_lost_and_it_recovers(self):
+        saved = {}
+        for number in range(40):
+            self.assertTrue(self.try_to_save(saved, f"before-{number}", harness.noise(20_000, number)))
+        hogs = self.use_up()
+        fine = [self.try_to_save(saved, f"large-{number}", harness.noise(6 << 20, f"l{number}"))
+                for number in range(30)]
+        self.assertIn(False, fine, "the shortage was never felt")
+        for number in range(20):
+            self.try_to_save(saved, f"small-{number}", harness.noise(3_000, f"s{number}"))
+        for number in range(0, 40, 2):
+            os.unlink(self.memory / f"before-{number}")
+            del saved[f"before-{number}"]
+        self.check(saved)
+        for _ in range(4):  # the store closes and opens where no file can be made
+            self.remount()
+            self.check(saved)
+        os.unlink(self.memory / "before-1")
+        del saved["before-1"]
+        for path in hogs:
+            path.unlink()
+        for number in range(3):
+            self.save(f"after-{number}", harness.noise(6 << 20, f"a{number}"))
+            saved[f"after-{number}"] = harness.noise(6 << 20, f"a{number}")
+        self.check(saved)
+        self.store.command("verify")
+        self.remount()
+        self.check(saved)
+        self.assertFalse((self.memory / "before-1").exists())
+        self.store.command("verify")
 
 
 class NoDiskAtAll(harness.ProductCase):

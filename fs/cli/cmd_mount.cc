@@ -71,7 +71,7 @@ Status MountInForeground(const std::string& store, const daemon::MountRequest& r
                          const Output& output) {
   TRY(CheckFreeToServe(store));
   const daemon::DaemonOptions options = ForegroundOptions(store, request);
-  ASSIGN_OR_RETURN(const auto served, Patiently([&] { return daemon::Daemon::Start(options); }));
+  ASSIGN_OR_RETURN(const auto served, StartPatiently(options));
   TRY(served->Mount(request));
   output.Text("Mounted at " + request.mountpoint + "; Ctrl-C unmounts");
   std::fflush(stdout);

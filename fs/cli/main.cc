@@ -21,7 +21,8 @@ int Main(int argc, char** argv) {
   const Invocation& invocation = command_line.invocation();
   const Output output(invocation.json);
   const int code = invocation.run(invocation, output);
-  if (std::fflush(stdout) != 0) return output.Fail("stdout", Status::FromErrno(errno, "write"));
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    return output.Fail("stdout", Status::FromErrno(errno, "write"));
   return code;
 }
 
@@ -29,6 +30,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ::umask(077);
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, as some parents leave it, it hides how fusermount3 ended
   ::signal(SIGPIPE, SIG_IGN);  // a pager that is left ends us by a failed write
   try {
     return Main(argc, argv);

@@ -52,9 +52,13 @@ Status CheckFreeToServe(const std::string& store) {
   });
 }
 
+Result<std::unique_ptr<daemon::Daemon>> StartPatiently(const daemon::DaemonOptions& options) {
+  return Patiently([&] { return daemon::Daemon::Start(options); });
+}
+
 int Serve(const daemon::DaemonOptions& options, const daemon::MountRequest* first,
           daemon::ReadySignal ready) {
-  auto started = daemon::Daemon::Start(options);
+  auto started = StartPatiently(options);
   Status status = status_internal::AsStatus(started);
   if (status.ok() && first != nullptr) status = (*started)->Mount(*first);
   if (!status.ok()) {

@@ -31,6 +31,9 @@ daemon::DaemonOptions ForegroundOptions(const std::string& store,
 // Refuses a store that a daemon serves already, for who is to serve it itself.
 Status CheckFreeToServe(const std::string& store);
 
+// Waits for who has the store only for a moment: a daemon that ends, a command that reads.
+Result<std::unique_ptr<daemon::Daemon>> StartPatiently(const daemon::DaemonOptions& options);
+
 // The main program of a daemon in a process of its own, until it ends. With `first`, it mounts that
 // before it is ready.
 int Serve(const daemon::DaemonOptions& options, const daemon::MountRequest* first,

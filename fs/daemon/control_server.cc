@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <system_error>
 #include <vector>
 
 #include "store/base/log.h"
@@ -135,7 +136,7 @@ void ControlServer::AcceptLoop() {
 
 void ControlServer::AcceptOne() {
   UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!fd.valid()) return;
+  if (!fd.valid()) return WaitForDescriptors();
   if (active() >= options_.max_connections) {
     return Refuse(fd.get(),
                   {Code::kBusy, "the daemon answers too many requests already. Try again"});
@@ -145,7 +146,20 @@ void ControlServer::AcceptOne() {
   Connection& served = *connection;
   const MutexLock lock(mutex_);
   connections_.push_back(std::move(connection));
-  served.thread = std::thread([this, &served] { Serve(served); });
+  try {
+    served.thread = std::thread([this, &served] { Serve(served); });
+  } catch (const std::system_error&) {
+    Refuse(served.fd.get(), {Code::kBusy, "the daemon can make no thread now. Try again"});
+    connections_.pop_back();
+  }
+}
+
+// The one who waits to be accepted would wake us at once again.
+void ControlServer::WaitForDescriptors() {
+  constexpr int kPauseMs = 100;
+  if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) return;
+  pollfd end{wake_.get(), POLLIN, 0};
+  ::poll(&end, 1, kPauseMs);
 }
 
 void ControlServer::Serve(Connection& connection) {

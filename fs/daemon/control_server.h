@@ -46,6 +46,7 @@ class ControlServer {
                 ControlServerOptions options);
   void AcceptLoop();
   void AcceptOne();
+  void WaitForDescriptors();
   void RefuseWaiting();
   void Serve(Connection& connection);
   Status Answer(Connection& connection);

@@ -84,6 +84,13 @@ void ReadySignal::Ready() {
   pipe_.Reset();
 }
 
+// Locks and pipes of who called us would be held for as long as the daemon lives.
+void ReadySignal::CloseOthers() const {
+  const auto kept = static_cast<unsigned>(pipe_.get());
+  if (kept > STDERR_FILENO + 1) ::close_range(STDERR_FILENO + 1, kept - 1, 0);
+  ::close_range(kept + 1, ~0U, 0);
+}
+
 void ReadySignal::Failed(const Status& status) {
   if (!pipe_.valid()) return;
   Send(pipe_, EncodeReply({.kind = Reply::Kind::kError, .error = status}));
@@ -95,6 +102,7 @@ Result<pid_t> RunAsChild(const ChildMain& child) { return Fork(child, /*keeps_te
 Status RunAsDaemon(const ChildMain& child) {
   const auto in_session = [&](ReadySignal ready) {
     ::setsid();
+    ready.CloseOthers();
     return child(std::move(ready));
   };
   return status_internal::AsStatus(Fork(in_session, /*keeps_terminal=*/false));

@@ -20,6 +20,8 @@ class ReadySignal {
   // Both at most once. Ready also lets go of the terminal: stdin, stdout and stderr.
   void Ready();
   void Failed(const Status& status);
+  // Every descriptor but this one, stdin, stdout and stderr.
+  void CloseOthers() const;
 
  private:
   UniqueFd pipe_;

@@ -17,8 +17,8 @@ struct Mounts::Entry {
   std::atomic<State> state{State::kStarting};
   std::atomic<bool> gone{false};
   // Set before `state` leaves kStarting, taken away under the table's mutex by whoever set
-  // kStopping. Shared with those who ask it for its metrics.
-  std::shared_ptr<fuse::Session> session;
+  // kStopping, who ends it without a lock.
+  std::unique_ptr<fuse::Session> session;
 
   // One of several that want to end it wins.
   bool Claim() {
@@ -153,27 +153,23 @@ void Mounts::Reap() {
 }
 
 void Mounts::Erase(const std::shared_ptr<Entry>& entry) {
-  std::shared_ptr<fuse::Session> session;  // ends after the lock is gone: it joins threads
+  std::unique_ptr<fuse::Session> session;  // ends after the lock is gone: it joins threads
   const MutexLock lock(mutex_);
   session = std::move(entry->session);
   entries_.remove(entry);
 }
 
 std::vector<MountFacts> Mounts::List() const {
-  std::vector<std::pair<MountFacts, std::shared_ptr<fuse::Session>>> serving;
-  {
-    const MutexLock lock(mutex_);
-    for (const auto& entry : entries_) {
-      if (entry->state == Entry::State::kStarting || entry->session == nullptr || entry->gone) {
-        continue;
-      }
-      serving.emplace_back(entry->facts, entry->session);
-    }
-  }
   std::vector<MountFacts> facts;
-  for (auto& [mount, session] : serving) {
-    mount.metrics = session->MetricsJson();
-    facts.push_back(std::move(mount));
+  // Under the lock: a thread of a session may ask, and must not become its last owner, who joins
+  // it.
+  const MutexLock lock(mutex_);
+  for (const auto& entry : entries_) {
+    if (entry->state == Entry::State::kStarting || entry->session == nullptr || entry->gone) {
+      continue;
+    }
+    facts.push_back(entry->facts);
+    facts.back().metrics = entry->session->MetricsJson();
   }
   return facts;
 }

@@ -43,9 +43,11 @@ class Supervisor {
     for (uint64_t deaths = 0;; ++deaths) {
       on_ready(deaths);
       const int end = WaitForEnd();
-      const bool well = WIFEXITED(end) && WEXITSTATUS(end) == 0;
-      if (well) return {};
-      if (told_to_end_) return Status(Code::kInternal, "the daemon ended " + TextOfEnd(end));
+      if (WIFEXITED(end) && WEXITSTATUS(end) == 0) return {};
+      // With a status of its own it ended because it was told to, and could not save everything.
+      if (WIFEXITED(end) || told_to_end_) {
+        return Status(Code::kInternal, "the daemon ended " + TextOfEnd(end) + "; its log says why");
+      }
       Log(LogLevel::kError, "supervise.death", "the daemon ended " + TextOfEnd(end));
       if (!StartAgain()) return {};
     }

@@ -50,6 +50,7 @@ void CompleteRequest(SessionContext& context, char* message, size_t size) {
     case FUSE_INIT:
       return EditRequest<fuse_init_in>(message, size, [&](const fuse_init_in& init) {
         context.added_features = init.flags & kAddedFeatures;
+        context.init_unique = header.unique;
       });
     case FUSE_OPEN:
       return EditRequest<fuse_open_in>(message, size, CopyOpenFlag<fuse_open_in>);
@@ -71,12 +72,20 @@ void CompleteInit(SessionContext& context, const iovec* parts, int count) {
   context.kill_privileges_told = (context.added_features & FUSE_HANDLE_KILLPRIV_V2) != 0;
 }
 
-// Sends a message with `send`. The first one is the answer to INIT.
+// Notifications, which may go out before it, answer nothing: their number is 0.
+bool AnswersInit(const SessionContext& context, const iovec* parts, int count) {
+  const uint64_t init = context.init_unique.load(std::memory_order_relaxed);
+  fuse_out_header header{};
+  if (init == 0 || count < 1 || parts[0].iov_len < sizeof(header)) return false;
+  std::memcpy(&header, parts[0].iov_base, sizeof(header));
+  return header.unique == init;
+}
+
 template <typename Send>
 ssize_t SendMessage(void* userdata, iovec* parts, int count, Send send) {
   auto& context = *static_cast<SessionContext*>(userdata);
-  if (context.init_answered.load(std::memory_order_relaxed)) return send();
-  if (context.init_answered.exchange(true)) return send();
+  if (!AnswersInit(context, parts, count)) return send();
+  context.init_unique = 0;
   CompleteInit(context, parts, count);
   const ssize_t sent = send();
   if (sent > 0) context.on_serving();

@@ -23,8 +23,8 @@ namespace memoirfs::fuse {
 struct SessionContext {
   vfs::View* view = nullptr;
   Metrics metrics;
-  std::function<void()> on_serving;        // called once INIT is answered
-  std::atomic<bool> init_answered{false};  // or is about to be
+  std::function<void()> on_serving;      // called once INIT is answered
+  std::atomic<uint64_t> init_unique{0};  // of the INIT that is not answered yet; else 0
   // Both written before INIT is answered: what is added to that answer, and whether the kernel then
   // says with each request if the caller keeps suid and sgid.
   uint32_t added_features = 0;

@@ -106,12 +106,13 @@ class MountedSession : public Session {
 };
 
 MountedSession::~MountedSession() {
+  if (view_ != nullptr) view_->EndNotifications();
   if (loop_.joinable()) {
     EndLoop();
     loop_.join();
   }
   if (IsOurMountThere()) (void)TakeMountAway(path_, true);  // no loop was started for it
-  view_.reset();                                            // no notification comes from here on
+  view_.reset();
   FreeSession();
 }
 

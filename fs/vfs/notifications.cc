@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -80,7 +81,12 @@ class Notifications::Queue {
   // Most mounts are the only one of their store: no thread until it is needed.
   void StartThread() REQUIRES(mutex_) {
     if (thread_.joinable()) return;
-    thread_ = std::thread([this] { Run(); });
+    try {
+      thread_ = std::thread([this] { Run(); });
+    } catch (const std::system_error& error) {  // the next event tries again
+      Log(LogLevel::kWarn, "vfs.notification-thread", error.what());
+      return;
+    }
     pthread_setname_np(thread_.native_handle(), "memoirfs-notify");
   }
 

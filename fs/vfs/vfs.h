@@ -161,6 +161,9 @@ class View {
 
   // Commits what handles of this view left dirty: at unmount.
   virtual Status CommitAll() = 0;
+  // When this returns, the kernel is told nothing any more. For that, requests must still be
+  // answered: a notification may wait for a lock of the kernel that a request holds.
+  virtual void EndNotifications() = 0;
 };
 
 class Vfs {

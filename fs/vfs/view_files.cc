@@ -28,11 +28,9 @@ Result<View::Created> ViewImpl::Create(NodeId parent, const std::string& name, u
   if (IsShared(parts, name)) return Status(Code::kExists, "memory/shared exists already");
   Result<Created> created = CreateNew(parts, name, mode, open_flags, caller);
   if (created.code() != Code::kExists || (open_flags & O_EXCL) != 0) return created;
-  // Somebody was faster: his file is opened.
-  ASSIGN_OR_RETURN(const Node node, Lookup(parent, name));
-  if (!node.attributes.IsRegular()) return created;
-  ASSIGN_OR_RETURN(const Opened opened, Open(node.id, open_flags, caller));
-  return Created{node, opened};
+  // Somebody was faster, through another mount. The kernel looks up again, and opens what is there
+  // only after it checked the permissions.
+  return Status(Code::kStale, "'" + name + "' was made meanwhile");
 }
 
 Result<View::Created> ViewImpl::CreateNew(const NodeParts& parent, const std::string& name,
@@ -194,16 +192,18 @@ Result<size_t> ViewImpl::CopyRange(HandleId from, uint64_t from_offset, HandleId
   size = std::min(size, kCopyAtMost);
   size_t copied = 0;
   while (copied < size) {
-    ASSIGN_OR_RETURN(const Bytes piece, source->inode->Read(from_offset + copied,
-                                                            std::min(kCopyPiece, size - copied)));
-    if (piece.empty()) break;
+    const Result<Bytes> piece =
+        source->inode->Read(from_offset + copied, std::min(kCopyPiece, size - copied));
+    if (!piece.ok() && copied == 0) return piece.status();
+    if (!piece.ok() || piece->empty()) break;
     WriteRequest request;
     request.offset = to_offset + copied;
     request.kill_privileges = !caller.keeps_privileges;
-    request.data = piece;
+    request.data = *piece;
     const Status written = WriteTo(*target, request, caller);
-    if (!written.ok()) return copied > 0 ? Result<size_t>(copied) : Result<size_t>(written);
-    copied += piece.size();
+    if (!written.ok() && copied == 0) return written;
+    if (!written.ok()) break;
+    copied += piece->size();
   }
   return copied;
 }

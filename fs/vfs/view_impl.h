@@ -70,6 +70,7 @@ class ViewImpl : public View {
   Result<FileSystemFacts> StatFileSystem(NodeId node) override;
 
   Status CommitAll() override;
+  void EndNotifications() override { core_->notifications().Remove(id_); }
 
  private:
   // --- nodes ----------------------------------------------------------------------------------

@@ -239,8 +239,6 @@ class Kills(harness.ProductCase):
         print(f"{KILLS} kills, {account.acknowledged} acknowledged steps, "
               f"{time.monotonic() - started:.1f} s")
         self.assertGreater(account.acknowledged, KILLS)
-        if KILLS <= 30:
-            self.assertLess(time.monotonic() - started, 60)
 
     def test_a_kill_without_any_write_changes_nothing(self):
         store = self.new_store(harness.AGENT)

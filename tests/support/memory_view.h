@@ -68,6 +68,7 @@ class MemoryView : public vfs::View {
   Status RemoveXattr(vfs::NodeId node, const std::string& name, const vfs::Caller& caller) override;
   Result<vfs::FileSystemFacts> StatFileSystem(vfs::NodeId node) override;
   Status CommitAll() override;
+  void EndNotifications() override {}
 
  private:
   struct Inode;

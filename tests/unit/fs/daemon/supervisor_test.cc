@@ -47,14 +47,27 @@ TEST_CASE("a child that dies is started again, until it ends by itself") {
   const auto serve = [&](ReadySignal ready) -> int {
     const int number = starts.Next();
     ready.Ready();
-    if (number == 1) ::kill(::getpid(), SIGKILL);
-    End(number < 4 ? 1 : 0);
+    if (number < 4) ::kill(::getpid(), SIGKILL);
+    End(0);
   };
   CHECK(Supervise(
             serve, [&](uint64_t count) { deaths.push_back(count); }, kFast)
             .ok());
   CHECK(starts.Count() == 4);
   CHECK(deaths == std::vector<uint64_t>{0, 1, 2, 3});
+}
+
+TEST_CASE("a child that ends by itself is not started again, even when it could not save") {
+  const Starts starts;
+  const auto serve = [&](ReadySignal ready) -> int {
+    starts.Next();
+    ready.Ready();
+    End(1);
+  };
+  CHECK(Supervise(
+            serve, [](uint64_t) {}, kFast)
+            .code() == Code::kInternal);
+  CHECK(starts.Count() == 1);
 }
 
 TEST_CASE("a first start that fails is told, and not tried again") {
@@ -79,7 +92,8 @@ TEST_CASE("a later start that fails is tried again") {
       End(1);
     }
     ready.Ready();
-    End(number == 1 ? 1 : 0);
+    if (number == 1) ::kill(::getpid(), SIGKILL);
+    End(0);
   };
   CHECK(Supervise(
             serve, [](uint64_t) {}, kFast)

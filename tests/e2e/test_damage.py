@@ -9,6 +9,7 @@ whose bytes were hit (FORMAT: the store may be refused as a whole), and `verify`
 import errno
 import os
 import random
+import re
 import shutil
 import subprocess
 import time
@@ -113,6 +114,9 @@ class Original:
             body = [(start, min(end, size - FOOTER)) for start, end in data_ranges(path)
                     if start < size - FOOTER]
             return [(kind, body), (f"{kind} footer", [(max(0, size - FOOTER), size)])]
+        if re.fullmatch(r"staging/spare-\d+", str(name)):
+            assert size == 0, f"{name}: a spare inode that is not empty"
+            top = "SPARE"
         known = {"journal": "journal", "chains": "segment", "index": "index", "FORMAT": "FORMAT",
                  "LOCK": "LOCK", "SPARE": "SPARE", "recall": "recall", "staging": "staging"}
         if top not in known:
@@ -224,7 +228,7 @@ class Damage(harness.ProductCase):
     def test_every_kind_of_file_is_covered(self):
         tested = {"journal", "pack", "pack footer", "bulk", "bulk footer", "segment", "index",
                   "FORMAT", "LOCK"}
-        # SPARE holds nothing: it is room on the disk.
+        # SPARE and the spare inodes hold nothing: they are room on the disk.
         self.assertEqual(tested, set(self.all_kinds) - {"SPARE"})
 
     def test_flips_in_journals(self):

@@ -53,10 +53,13 @@ Status CheckNotServed(const std::string& store) {
                 "run 'memoirfs verify', which works beside it");
 }
 
-// The report with `facts` beside it, and its exit code.
-int VerifyAndPrint(const std::string& store, const Json& facts, const Output& output) {
+Result<std::string> Verify(const std::string& store) {
   const daemon::Request request{.operation = daemon::Operation::kVerify};
-  const Result<std::string> report = Ask(store, request, Access::kRead);
+  return Ask(store, request, Access::kRead);
+}
+
+// The report with `facts` beside it, and its exit code.
+int Print(const Result<std::string>& report, const Json& facts, const Output& output) {
   if (!report.ok()) return output.Fail("fsck", report.status());
   Json json = Json::parse(*report);
   json.update(facts);
@@ -72,7 +75,7 @@ int Examine(const std::string& store, const Output& output) {
   const Result<std::vector<Leftovers>> leftovers = find();
   if (!leftovers.ok()) return output.Fail("fsck", leftovers.status());
   PrintLeftovers(*leftovers, output);
-  return VerifyAndPrint(store, Json{{"leftovers", ToJson(*leftovers)}}, output);
+  return Print(Verify(store), Json{{"leftovers", ToJson(*leftovers)}}, output);
 }
 
 Result<volume::RepairReport> RepairUnderLock(const std::string& store) {
@@ -82,15 +85,27 @@ Result<volume::RepairReport> RepairUnderLock(const std::string& store) {
   return volume::RepairStore(*io, Clock::Real());
 }
 
-// What stays broken behind a repair, a damaged pack for example, is listed.
+bool IsSound(const Result<std::string>& report) {
+  return report.ok() && Json::parse(*report).at("problems").empty();
+}
+
+// A sound store is left as it is. What stays broken behind a repair, a damaged pack for example, is
+// listed.
 int Repair(const std::string& store, const Output& output) {
+  if (const Status served = CheckNotServed(store); !served.ok()) return output.Fail("fsck", served);
+  if (const Result<std::string> report = Verify(store); IsSound(report)) {
+    output.Text("Nothing to repair");
+    const Json facts{{"rebuilt_records", 0}, {"notes", Json::array()}};
+    const int exit_code = Print(report, facts, output);
+    // A store without a record has nothing to verify, and is sound all the same.
+    return exit_code == kNothing ? kSuccess : exit_code;
+  }
   const Result<volume::RepairReport> report = RepairUnderLock(store);
   if (!report.ok()) return output.Fail("fsck", report.status());
   for (const std::string& note : report->notes) output.Text(Printable(note));
   output.Text("Rebuilt the index from " + std::to_string(report->records) + " record(s)");
   const Json facts{{"rebuilt_records", report->records}, {"notes", report->notes}};
-  const int exit_code = VerifyAndPrint(store, facts, output);
-  // A store without a record has nothing to verify, and is repaired all the same.
+  const int exit_code = Print(Verify(store), facts, output);
   return exit_code == kNothing ? kSuccess : exit_code;
 }
 

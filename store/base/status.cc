@@ -155,6 +155,11 @@ bool IsShortage(Code code) {
          code == Code::kOutOfMemory;
 }
 
+bool IsDamage(Code code) {
+  return code == Code::kCorrupt || code == Code::kIo || code == Code::kNotFound ||
+         code == Code::kNotDirectory || code == Code::kIsDirectory || code == Code::kLoop;
+}
+
 Status::Status(Code code, std::string message, int sys_errno) {
   if (code == Code::kOk) return;
   rep_ = std::make_shared<const Rep>(Rep{code, sys_errno, std::move(message)});

@@ -131,6 +131,7 @@ struct ParsedRecord {
   Digest hash;  // as declared, and as recomputed: equal
   std::string ts_text;
   std::string agent;
+  std::string subject;  // SubjectId of the store and agent that it was written for
   std::string session_id;
   Change change;
 };

@@ -196,6 +196,7 @@ Result<ParsedRecord> ParseRecord(std::string_view line) {
   parsed.hash = integrity.Hash("hash");
   parsed.ts_text = record.String("ts");
   parsed.agent = record.Object("agent").String("id");
+  parsed.subject = record.Object("subject").String("id");
   parsed.session_id = record.String("session_id");
   parsed.change = ReadChange(fs);
   if (const Result<Nanos> ts = ParseRfc3339(parsed.ts_text); ts.ok()) {

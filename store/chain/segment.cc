@@ -175,18 +175,22 @@ Result<std::string> LastSegment(FileIo& io, StreamId stream) {
   return SegmentPath(stream, numbers.back());
 }
 
-Result<std::string> LastLine(FileIo& io, StreamId stream) {
+Result<ChainEnd> FindEnd(FileIo& io, StreamId stream) {
   ASSIGN_OR_RETURN(const std::vector<uint64_t> numbers, ListSegments(io, stream));
+  ChainEnd end;
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
     const std::string path = SegmentPath(stream, *number);
     ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(path, OpenMode::kRead));
     ASSIGN_OR_RETURN(const uint64_t size, file->Size());
     ASSIGN_OR_RETURN(const uint64_t lines_end, StartOfLine(*file, size));
+    if (number == numbers.rbegin()) end.unfinished = size - lines_end;
     if (lines_end == 0) continue;  // a new one, or one with nothing but an unfinished line
     Result<std::string> line = ReadLastLine(*file, lines_end);
-    return line.ok() ? line : line.status().WithContext(path);
+    if (!line.ok()) return line.status().WithContext(path);
+    end.last_line = *std::move(line);
+    return end;
   }
-  return std::string();
+  return end;
 }
 
 SegmentWriter::SegmentWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

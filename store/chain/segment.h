@@ -19,7 +19,11 @@ struct SegmentOptions {
   uint64_t roll_bytes = 16ULL << 20;  // a segment that has grown beyond it is followed by a new one
 };
 
+inline constexpr char kChainsDirectory[] = "chains";
+
 std::string ChainDirectory(StreamId stream);
+// Of a name in chains/; nullopt for one that is no stream's.
+std::optional<StreamId> StreamOfName(const std::string& name);
 // The streams that have a directory in chains/.
 Result<std::vector<StreamId>> ListChains(FileIo& io);
 
@@ -57,8 +61,12 @@ using LineVisitor = std::function<Status(uint64_t line_number, std::string_view 
 Status ForEachLine(FileIo& io, StreamId stream, const LineVisitor& visit);
 // Lines from record `from` on. Lines carry their seq, so earlier segments are skipped unread.
 Status ForEachLineFrom(FileIo& io, StreamId stream, Seq from, const LineVisitor& visit);
-// The last complete line, without '\n'; empty when there is no chain. Changes nothing.
-Result<std::string> LastLine(FileIo& io, StreamId stream);
+// Where a chain's files end.
+struct ChainEnd {
+  std::string last_line;    // the last complete line, without '\n'; empty when there is none
+  uint64_t unfinished = 0;  // bytes behind it in the last segment
+};
+Result<ChainEnd> FindEnd(FileIo& io, StreamId stream);
 // The line of one record; kNotFound.
 Result<std::string> FindLine(FileIo& io, StreamId stream, Seq seq);
 

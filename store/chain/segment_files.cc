@@ -28,14 +28,21 @@ std::optional<uint64_t> NumberOfName(const std::string& name) {
 
 }  // namespace
 
-std::string ChainDirectory(StreamId stream) { return fmt::format("chains/{}", stream.value); }
+std::string ChainDirectory(StreamId stream) {
+  return fmt::format("{}/{}", kChainsDirectory, stream.value);
+}
+
+std::optional<StreamId> StreamOfName(const std::string& name) {
+  const StreamId stream(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
+  if (std::to_string(stream.value) != name) return std::nullopt;
+  return stream;
+}
 
 Result<std::vector<StreamId>> ListChains(FileIo& io) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, io.List("chains"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, io.List(kChainsDirectory));
   std::vector<StreamId> streams;
   for (const std::string& name : names) {
-    const StreamId stream(static_cast<uint32_t>(std::strtoul(name.c_str(), nullptr, 10)));
-    if (ChainDirectory(stream) == "chains/" + name) streams.push_back(stream);
+    if (const auto stream = StreamOfName(name)) streams.push_back(*stream);
   }
   return streams;
 }

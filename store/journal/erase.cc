@@ -37,7 +37,7 @@ Result<bool> IsZero(const File& file, const ByteRange& range) {
 // Where the footer is damaged, the frames end behind the last good one: what may follow it is the
 // footer, or nobody's.
 Result<Erasures> Choose(File& file, PackId pack, const FrameChooser& erases) {
-  const Result<Footer> footer = ReadFooter(file, pack);
+  const Result<PackContents> footer = ReadFooter(file, pack);
   if (!footer.ok() && footer.code() != Code::kCorrupt) return footer.status();
   ASSIGN_OR_RETURN(const uint64_t size, file.Size());
   Erasures chosen;

@@ -151,6 +151,7 @@ Status CopyStart(const File& from, File& to, uint64_t size) {
 
 Result<PackContents> CollectContents(File& file, PackId pack, uint64_t frames_end) {
   PackContents contents;
+  contents.frames_end = frames_end;
   ASSIGN_OR_RETURN(const ScanResult scan,
                    ScanFrames(file, pack, 0,
                               [&](const FrameHeader&, const Location& where, ByteView payload) {
@@ -186,7 +187,7 @@ Status SealInPlace(FileIo& io, File& log, uint64_t number, uint64_t frames_end) 
   return named.ok() ? named : Status(Code::kIo, PackPath(pack) + ": its name: " + named.message());
 }
 
-Result<Footer> ReadFooter(const File& file, PackId pack) {
+Result<PackContents> ReadFooter(const File& file, PackId pack) {
   ASSIGN_OR_RETURN(const uint64_t size, file.Size());
   const uint64_t trailer_at = size - std::min<uint64_t>(size, kTrailerSize);
   ASSIGN_OR_RETURN(const Bytes raw, file.ReadAt(trailer_at, kTrailerSize));
@@ -196,7 +197,8 @@ Result<Footer> ReadFooter(const File& file, PackId pack) {
     return BadFooter(pack, "its digest is not the one in the trailer");
   }
   ASSIGN_OR_RETURN(PackContents contents, DecodeBody(pack, body));
-  return Footer{std::move(contents), trailer.frames_end};
+  contents.frames_end = trailer.frames_end;
+  return contents;
 }
 
 }  // namespace memoirfs::journal

@@ -13,11 +13,6 @@ namespace memoirfs::journal {
 // What a footer starts with.
 inline constexpr ByteView kFooterMagic{"\xF7MFOOT\r\n", 8};
 
-struct Footer {
-  PackContents contents;
-  uint64_t frames_end = 0;  // where the footer starts
-};
-
 // Lists one frame in its pack's contents; not one whose payload is too short for its type.
 void AddToContents(const Location& where, ByteView payload, PackContents& contents);
 
@@ -34,6 +29,6 @@ Status WriteFooter(File& file, PackId pack, uint64_t frames_end, PackContents co
 Status SealInPlace(FileIo& io, File& log, uint64_t number, uint64_t frames_end);
 
 // kCorrupt, saying what is wrong, when the footer is not exactly what was written.
-Result<Footer> ReadFooter(const File& file, PackId pack);
+Result<PackContents> ReadFooter(const File& file, PackId pack);
 
 }  // namespace memoirfs::journal

@@ -35,9 +35,9 @@ void CheckAgainstFooter(PackId pack, const PackContents& in_footer, const PackCo
 
 Result<PackContents> ReadPackContents(FileIo& io, PackId pack, bool* footer_damaged) {
   ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(PackPath(pack), OpenMode::kRead));
-  Result<Footer> footer = ReadFooter(*file, pack);
+  Result<PackContents> footer = ReadFooter(*file, pack);
   if (footer_damaged != nullptr) *footer_damaged = footer.code() == Code::kCorrupt;
-  if (footer.ok()) return std::move(footer->contents);
+  if (footer.ok()) return footer;
   if (footer.code() != Code::kCorrupt) return footer.status();
   ASSIGN_OR_RETURN(const uint64_t size, file->Size());
   return CollectContents(*file, pack, size);
@@ -45,13 +45,13 @@ Result<PackContents> ReadPackContents(FileIo& io, PackId pack, bool* footer_dama
 
 Result<std::vector<std::string>> VerifyPack(FileIo& io, PackId pack) {
   ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(PackPath(pack), OpenMode::kRead));
-  Result<Footer> footer = ReadFooter(*file, pack);
+  Result<PackContents> footer = ReadFooter(*file, pack);
   if (!footer.ok() && footer.code() != Code::kCorrupt) return footer.status();
   ASSIGN_OR_RETURN(const uint64_t size, file->Size());
   ASSIGN_OR_RETURN(const PackContents found,
                    CollectContents(*file, pack, footer.ok() ? footer->frames_end : size));
   std::vector<std::string> problems;
-  const PackContents in_footer = footer.ok() ? std::move(footer->contents) : PackContents{};
+  const PackContents in_footer = footer.ok() ? *std::move(footer) : PackContents{};
   for (const ByteRange& range : found.damaged) {
     const auto& known = in_footer.damaged;
     if (std::find(known.begin(), known.end(), range) != known.end()) continue;

@@ -40,6 +40,7 @@ struct ByteRange {
 
 // What a footer says: the frames of the pack, so that it need not be scanned.
 struct PackContents {
+  uint64_t frames_end = 0;            // where the footer starts; of a damaged one: the file's end
   std::vector<PackedObject> objects;  // by digest, then by offset
   std::vector<PackedRecord> records;  // by offset
   std::vector<Location> states;       // by offset

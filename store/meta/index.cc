@@ -89,7 +89,7 @@ class Index::Impl {
   // The failure of a read; remembers that the database is damaged.
   Status ReadFailure(const Database& database, const leveldb::Status& status) const {
     const Status failure = database.StatusOf(status);
-    if (failure.code() == Code::kCorrupt) damaged_ = true;
+    if (IsDamage(failure.code())) damaged_ = true;
     return failure;
   }
   Status FlushDurable(Database& database, journal::Lsn durable);

@@ -7,6 +7,7 @@
 
 #include "store/base/coding.h"
 #include "store/base/log.h"
+#include "store/volume/record_frames.h"
 #include "store/volume/spare.h"
 #include "store/volume/volume_impl.h"
 
@@ -59,12 +60,8 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
 Status Volume::Impl::WriteLine(StreamId stream, const chain::SealedRecord& record) {
   if (broken_segments_.count(stream) != 0) return {};
   ASSIGN_OR_RETURN(chain::SegmentWriter* const segment, SegmentOf(stream, record.seq));
-  // A segment that was cut short is filled from the packs, which have every record.
-  while (segment->head().seq.value + 1 < record.seq.value) {
-    const Seq missing(segment->head().seq.value + 1);
-    ASSIGN_OR_RETURN(const std::string line, FindLineInPacks(stream, missing));
-    ASSIGN_OR_RETURN(const chain::ParsedRecord parsed, chain::ParseRecord(line));
-    TRY(segment->Append(chain::SealedRecord{missing, parsed.ts, parsed.hash, line}));
+  if (segment->head().seq.value + 1 < record.seq.value) {
+    TRY(FillSegment(stream, *segment, Seq(record.seq.value - 1)));
   }
   // After recovery the segment may have it already.
   return record.seq > segment->head().seq ? segment->Append(record) : Status();
@@ -79,26 +76,34 @@ Status Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
                              " cannot be continued: " + why.ToString() +
                              ". Check it with 'memoirfs verify'";
   Log(LogLevel::kError, "volume.segment", reason);
-  broken_segments_.insert(stream_id);
-  const auto stream = FindStream(stream_id);
-  if (!stream.ok()) return {};
-  const MutexLock lock((*stream)->mutex);
-  (*stream)->read_only_reason = reason;
+  CloseStream(stream_id, reason);
   return {};
 }
 
-Result<std::string> Volume::Impl::FindLineInPacks(StreamId stream, Seq seq) {
-  ASSIGN_OR_RETURN(const auto packs, journal::ListPacks(io_));
-  for (auto pack = packs.rbegin(); pack != packs.rend(); ++pack) {
-    if (pack->bulk) continue;
-    ASSIGN_OR_RETURN(const auto contents, journal::ReadPackContents(io_, *pack, nullptr));
-    for (const journal::PackedRecord& record : contents.records) {
-      if (record.stream != stream.value || record.seq != seq.value) continue;
-      ASSIGN_OR_RETURN(const Bytes payload, packs_.ReadPayload(record.location));
-      return payload.substr(sizeof(uint32_t) + sizeof(uint64_t));
+void Volume::Impl::CloseStream(StreamId stream_id, const std::string& why) {
+  broken_segments_.insert(stream_id);
+  const auto stream = FindStream(stream_id);
+  if (!stream.ok()) return;
+  const MutexLock lock((*stream)->mutex);
+  (*stream)->read_only_reason = why;
+}
+
+// A segment that was cut short is filled from packs and journals, which have every record.
+Status Volume::Impl::FillSegment(StreamId stream, chain::SegmentWriter& segment, Seq last) {
+  const Seq first(segment.head().seq.value + 1);
+  ASSIGN_OR_RETURN(const auto frames, FindRecordFrames(io_, stream, first, last));
+  for (Seq seq = first; seq <= last; ++seq.value) {
+    const auto frame = frames.find(seq);
+    if (frame == frames.end()) {
+      return Status(Code::kNotFound,
+                    "neither pack nor journal has record " + std::to_string(seq.value));
     }
+    ASSIGN_OR_RETURN(const Bytes payload, packs_.ReadPayload(frame->second));
+    const std::string line = payload.substr(sizeof(uint32_t) + sizeof(uint64_t));
+    ASSIGN_OR_RETURN(const chain::ParsedRecord record, chain::ParseRecord(line));
+    TRY(segment.Append(chain::SealedRecord{seq, record.ts, record.hash, line}));
   }
-  return Status(Code::kNotFound, "no pack has record " + std::to_string(seq.value));
+  return {};
 }
 
 // After a failed sync no checkpoint is made until the store is opened anew: then the lines that may

@@ -1,5 +1,7 @@
 // The past: the records of a chain, and what a path led to after each of them.
 
+#include <fmt/format.h>
+
 #include "store/volume/volume_impl.h"
 
 namespace memoirfs::volume {
@@ -21,9 +23,16 @@ std::vector<std::string_view> PartsOf(std::string_view path) {
 }  // namespace
 
 Status Volume::Impl::ForEachRecord(StreamId stream, Seq from, const RecordVisitor& visit) {
-  TRY(FindStream(stream));
+  ASSIGN_OR_RETURN(const Stream* const found, FindStream(stream));
   if (!journal_->failed()) TRY(RunCommitterOnce());
+  Seq last = HeadOf(*found).seq;
   return chain::ForEachLineFrom(io_, stream, from, [&](uint64_t number, std::string_view line) {
+    if (number > last.value) last = HeadOf(*found).seq;
+    if (number > last.value) {
+      return Status(Code::kCorrupt, fmt::format("{} goes on behind record {}, the last one of the "
+                                                "agent. Check it with 'memoirfs verify'",
+                                                chain::ChainDirectory(stream), last.value));
+    }
     const auto record = chain::ParseRecord(line);
     if (!record.ok()) {
       return record.status().WithContext(chain::ChainDirectory(stream) + ", line " +

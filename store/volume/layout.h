@@ -15,6 +15,7 @@ inline constexpr char kIndexDirectory[] = "index";
 // this text in it because somebody asked for a repair.
 inline constexpr char kRebuildMarker[] = "REBUILD";
 inline constexpr char kRepairAskedFor[] = "repair";
+inline constexpr char kTryAgain[] = "again";
 inline constexpr char kPurgeFile[] = "PURGE";  // store/volume/purge_plan.h
 
 struct StoreFormat {

@@ -13,10 +13,14 @@
 //      segments. Bulk packs that the index does not know are added.
 //   5. Frames behind the index's checkpoint are replayed, from packs, in order; records that the
 //      index has are skipped by each stream's seq, so replay may be repeated. Their lines are
-//      queued for the segments, which may lack them.
+//      queued for the segments, which may lack them. Then each chain's end is compared with the
+//      segments' (recovery_replay.cc).
 //   6. A fresh journal starts, unless the old one goes on. Streams are loaded, orphans dropped,
 //      intents that are left over become records (recovery_settle.cc), and what was found on the
 //      way is recorded in the chains. A checkpoint ends it, unless the store was stopped cleanly.
+//
+// A stream that lacks a record takes no changes, and the marker of a rebuild stays: each opening
+// begins anew from packs and chains, and either has the record then or closes the stream again.
 //
 // All of it writes. Who compares the heads with what is known outside looks before (survey.h).
 
@@ -32,6 +36,9 @@
 
 namespace memoirfs::volume {
 
+// Everything that recovery applies is durable: a position before that of every append.
+inline constexpr journal::Lsn kDurable{0, 0};
+
 class Recovery {
  public:
   explicit Recovery(Volume::Impl& volume) : v_(volume) {}
@@ -46,14 +53,11 @@ class Recovery {
     chain::Op op = chain::Op::kRecover;
     Finding finding;
   };
-  void Note(Finding finding) {
-    found_.push_back({std::nullopt, chain::Op::kRecover, std::move(finding)});
-  }
-  void NoteFor(StreamId stream, Finding finding) {
-    found_.push_back({stream, chain::Op::kRecover, std::move(finding)});
-  }
+  void Note(Finding finding);  // logged as well
+  void NoteFor(std::optional<StreamId> stream, Finding finding);
   Status NoteTornTail(const journal::JournalFinding& finding);
   void RecordFound();
+  void HandOverFound();
 
   // What is there.
   Status ListFiles();
@@ -62,14 +66,17 @@ class Recovery {
   Status OpenIndex();
   Result<bool> SmallIndexIsSound();
   Status StartRebuild(const std::string& why);
-  Status RebuildAsAsked();
+  Status RebuildAsMarked();
+  Status LeaveMarker();
 
   // The journals.
   Result<bool> IsUnused(uint64_t number);
-  Result<bool> ContinuesCleanly();
+  Status FindCleanStop();
   Status CarryJournals();
   Status Report(const journal::JournalFinding& finding);
-  Status StartJournal(bool clean);
+  // `counts`: behind the checkpoint.
+  void NoteDamage(const std::string& path, const journal::Damage& damage, bool counts);
+  Status StartJournal();
 
   // A purge that was decided.
   Status CarryOutPurge();
@@ -86,16 +93,23 @@ class Recovery {
   Status RewriteLastSegment(StreamId stream);
   std::string KeepLastSegment(StreamId stream);
   Status RebuildFromChains();
+  Status RebuildFromChain(StreamId stream);
+  Status CheckAgainstPacks(StreamId stream);
   Status Replay();
-  Status ReplayPack(uint64_t number, uint64_t from);
+  Status ReplayPack(journal::PackId pack, uint64_t from);
+  Status ScanPack(journal::PackId pack, uint64_t from, const journal::FrameVisitor& visit);
   Status ReplayFrame(const journal::FrameHeader& header, const journal::Location& where,
                      ByteView payload);
-  Status ReplayRecord(std::string_view line);
+  Status ReplayRecord(const chain::ParsedRecord& record, std::string_view line);
+  Result<chain::ParsedRecord> ParseLine(StreamId stream, std::string_view line) const;
   void BreakStream(StreamId stream, const std::string& why);
   Status ApplyRecord(const chain::ParsedRecord& record, std::string_view line);
   // For the chain's segment, which may lack it.
   void QueueLine(const chain::ParsedRecord& record, std::string_view line);
-  Status FillGap(const meta::StreamRow& row, StreamId stream, Seq upto);
+  Status FillFromChain(StreamId stream, Seq upto);
+  Status JudgeChainEnds();
+  Status JudgeChainEnd(StreamId stream);
+  Result<meta::StreamRow> RowOf(StreamId stream) const;
   void SwallowIntents(const chain::ParsedRecord& record);
   Status ReplayIntent(ByteView payload);
   Status FlushWhenFull(bool all);
@@ -107,7 +121,9 @@ class Recovery {
   Status DropOrphans();
   Status SettleIntents();
   Status SettleCreate(Stream& stream, const Intent& intent);
+  Status KeepCreate(Stream& stream, const Intent& intent, const Status& why) REQUIRES(stream.mutex);
   Status SettleTruncation(Stream& stream, const Intent& intent);
+  Status CutContent(Stream& stream, const Intent& intent);
 
   Volume::Impl& v_;
   std::vector<uint64_t> logs_;  // unsealed journals
@@ -117,14 +133,20 @@ class Recovery {
   std::vector<Found> found_;
   meta::CheckpointRow checkpoint_;
   bool rebuild_ = false;
+  bool trying_again_ = false;       // what is found was told by an earlier opening
   bool rebuilding_chains_ = false;  // the lines come from the segments themselves
+  bool stopped_cleanly_ = false;    // then journal, packs and chains' files say the same
+  bool continues_ = false;          // the journal of a clean stop is the one that goes on
   uint64_t last_epoch_ = 0;
   uint64_t last_number_ = 0;  // of a journal that was carried
   uint64_t clean_end_ = 0;
   bool may_lack_records_ = false;  // damage behind the checkpoint may have been records
+  bool unreadable_ = false;        // a file that may be readable another time
+  std::map<StreamId, journal::PackedRecord> last_in_packs_;  // for a rebuild: the last records
   std::map<IntentKey, Intent> creates_;
   std::map<IntentKey, Intent> truncations_;
   std::map<StreamId, std::string> broken_streams_;
+  std::set<StreamId> distrusted_;  // segments that are not, or not all, what the store wrote
 };
 
 }  // namespace memoirfs::volume

@@ -5,6 +5,11 @@
 #include "store/volume/recovery.h"
 
 namespace memoirfs::volume {
+namespace {
+
+constexpr char kTornTail[] = "torn-tail";
+
+}  // namespace
 
 Status Recovery::LoadStreams() {
   Status failure;
@@ -21,13 +26,8 @@ Status Recovery::LoadStreams() {
   TRY(failure);
   TRY(UseUpStreams());
   for (const auto& [id, why] : broken_streams_) {
-    const auto stream = v_.FindStream(id);
-    if (!stream.ok()) continue;
-    const MutexLock checkpoint_lock(v_.checkpoint_mutex_);
-    const MutexLock lock((*stream)->mutex);
-    (*stream)->read_only_reason = why;
-    // Its chain file stays as it was found: it may hold what the journal lacks.
-    v_.broken_segments_.insert(id);
+    const MutexLock lock(v_.checkpoint_mutex_);
+    v_.CloseStream(id, why);
   }
   return {};
 }
@@ -78,8 +78,6 @@ Status Recovery::DropOrphans() {
 Status Recovery::SettleIntents() {
   if (may_lack_records_) {
     for (const auto& [key, intent] : creates_) {
-      Log(LogLevel::kError, "volume.intent-dropped",
-          "the new file '" + intent.name + "' was not kept: its record may have been damaged");
       NoteFor(intent.stream, {"intent", "new file " + intent.name, "",
                               "not kept: its record may have been damaged"});
     }
@@ -100,45 +98,84 @@ Status Recovery::SettleIntents() {
 // it was truncated to.
 Status Recovery::SettleCreate(Stream& stream, const Intent& intent) {
   const MutexLock lock(stream.mutex);
-  const Status fits = v_.CheckNewEntry(stream.id, intent.parent, intent.name);
-  if (!fits.ok() || !stream.read_only_reason.empty()) {
-    Log(LogLevel::kWarn, "volume.intent-dropped",
-        "the new file '" + intent.name + "' was not kept: " + fits.ToString());
-    return {};
-  }
+  if (!stream.read_only_reason.empty()) return {};  // the packs keep it, and the next opening asks
   stream.next_id = std::max(stream.next_id, intent.ino.value + 1);
+  const Status fits = v_.CheckNewEntry(stream.id, intent.parent, intent.name);
+  if (!fits.ok()) return KeepCreate(stream, intent, fits);
   std::optional<Intent> truncation;
   const auto noted = truncations_.find({intent.stream, intent.ino});
   if (noted != truncations_.end()) truncation = noted->second;
   ASSIGN_OR_RETURN(Volume::Impl::Commit commit, v_.CommitOfCreate(intent, truncation));
-  return v_.Append(stream, std::move(commit));
+  commit.append_class = journal::AppendClass::kReserve;
+  const Status recorded = v_.Append(stream, std::move(commit));
+  return recorded.ok() ? recorded : KeepCreate(stream, intent, recorded);
 }
 
-// A truncation that was not recorded: the content is cut, or longer by zeros.
+// Where there is no place for the file any more, it is gone. Otherwise it stays as it is, created
+// and not recorded, and each checkpoint repeats it.
+Status Recovery::KeepCreate(Stream& stream, const Intent& intent, const Status& why) {
+  const bool no_place = why.code() == Code::kExists || why.code() == Code::kNotFound ||
+                        why.code() == Code::kNotDirectory;
+  if (no_place) {
+    NoteFor(stream.id, {"intent", "new file " + intent.name, "", "not kept: " + why.ToString()});
+    return {};
+  }
+  if (!IsShortage(why.code())) return why;
+  Log(LogLevel::kError, "volume.intent-waits", why.ToString());
+  TRY(v_.ShowCreate(intent));
+  stream.creates.insert_or_assign(intent.ino, intent);
+  const auto truncation = truncations_.find({intent.stream, intent.ino});
+  if (truncation != truncations_.end()) {
+    stream.truncations.insert_or_assign(intent.ino, truncation->second);
+  }
+  return {};
+}
+
+// A truncation that was not recorded: the content is cut, or longer by zeros. What cannot be read
+// or written now may be next time: it stays open, and each checkpoint repeats it.
 Status Recovery::SettleTruncation(Stream& stream, const Intent& intent) {
   {
     const MutexLock lock(stream.mutex);
-    if (!stream.read_only_reason.empty()) return {};
+    if (!stream.read_only_reason.empty() || stream.creates.count(intent.ino) != 0) return {};
   }
-  const auto inode = v_.InodeOf(stream.id, intent.ino);
-  if (!inode.ok() || inode->nlink == 0 || inode->content.size == intent.size) return {};
+  const Status cut = CutContent(stream, intent);
+  if (cut.ok() || cut.code() == Code::kNotFound) return {};
+  Log(LogLevel::kError, "volume.intent-waits", cut.ToString());
+  const MutexLock lock(stream.mutex);
+  stream.truncations.insert_or_assign(intent.ino, intent);
+  return {};
+}
+
+// kNotFound where the file is gone.
+Status Recovery::CutContent(Stream& stream, const Intent& intent) {
+  ASSIGN_OR_RETURN(const Inode inode, v_.InodeOf(stream.id, intent.ino));
+  if (inode.nlink == 0 || inode.content.size == intent.size) return {};
   std::vector<NewObject> objects;
   const auto content = cas::ResizeContent(
-      *v_.objects_, inode->content, intent.size, [&](const Digest& digest, Buffer bytes) {
+      *v_.objects_, inode.content, intent.size, [&](const Digest& digest, Buffer bytes) {
         objects.push_back(NewObject{digest, std::move(bytes), {}, 0});
         return Status();
       });
-  if (!content.ok()) {
-    // What cannot be read now may be read next time: it stays open, and each checkpoint repeats it.
-    Log(LogLevel::kError, "volume.intent-waits", content.status().ToString());
-    const MutexLock lock(stream.mutex);
-    stream.truncations.insert_or_assign(intent.ino, intent);
-    return {};
-  }
-  Attributes attributes = inode->attributes;
+  // An object that is not there is no file that is not there.
+  if (content.code() == Code::kNotFound) return {Code::kCorrupt, content.status().ToString()};
+  TRY(content);
+  Attributes attributes = inode.attributes;
   attributes.mtime = attributes.ctime = v_.clock_.Now();
   return status_internal::AsStatus(
       v_.CommitContent(stream.id, intent.ino, *content, objects, attributes, intent.actor));
+}
+
+// --- what was found -----------------------------------------------------------------------------
+
+void Recovery::Note(Finding finding) { NoteFor(std::nullopt, std::move(finding)); }
+
+void Recovery::NoteFor(std::optional<StreamId> stream, Finding finding) {
+  const bool expected_after_a_crash = finding.what == kTornTail;
+  Log(expected_after_a_crash ? LogLevel::kWarn : LogLevel::kError, "volume.recovery",
+      finding.what + " " + finding.where +
+          (finding.expected.empty() ? "" : ": expected " + finding.expected) + "; found " +
+          finding.found);
+  found_.push_back({stream, chain::Op::kRecover, std::move(finding)});
 }
 
 // What is cut off is named by its digest, as it will lie in quarantine.
@@ -147,17 +184,20 @@ Status Recovery::NoteTornTail(const journal::JournalFinding& finding) {
   const std::string path = journal::JournalPath(finding.number);
   ASSIGN_OR_RETURN(const auto log, v_.io_.Open(path, OpenMode::kRead));
   ASSIGN_OR_RETURN(const Bytes tail, log->ReadAt(scan.good_end, scan.tail_end - scan.good_end));
-  Note({"torn-tail", path + " at " + std::to_string(scan.good_end), "",
+  Note({kTornTail, path + " at " + std::to_string(scan.good_end), "",
         std::to_string(tail.size()) + " bytes with the SHA-256 " + Sha256::Of(tail).ToHex()});
   return {};
 }
 
+// In the chains; for who may write nothing, in the volume.
 void Recovery::RecordFound() {
-  if (found_.empty() || v_.options_.read_only) return;
+  if (v_.options_.read_only) return HandOverFound();
   for (Stream* const stream : v_.Streams()) {
     for (const chain::Op op : {chain::Op::kRecover, chain::Op::kRepair}) {
       std::vector<Finding> findings;
       for (const Found& found : found_) {
+        // What concerns all was told by the opening that broke a stream.
+        if (trying_again_ && !found.stream) continue;
         if (found.op == op && found.stream.value_or(stream->id) == stream->id) {
           findings.push_back(found.finding);
         }
@@ -166,6 +206,14 @@ void Recovery::RecordFound() {
       change.op = op;
       if (!findings.empty()) v_.RecordFindings(*stream, std::move(change), findings);
     }
+  }
+}
+
+// A torn tail is what any crash leaves, and a repair that was asked for is no damage.
+void Recovery::HandOverFound() {
+  for (const Found& found : found_) {
+    if (found.op == chain::Op::kRepair || found.finding.what == kTornTail) continue;
+    v_.unrecorded_.push_back({found.stream, found.finding});
   }
 }
 

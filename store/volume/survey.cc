@@ -34,14 +34,14 @@ class Survey {
 
   Status LookIntoSegments(StreamId stream, Seq seq) {
     SurveyedChain& chain = chains_[stream];
-    const Result<std::string> last = chain::LastLine(io_, stream);
+    const Result<chain::ChainEnd> end = chain::FindEnd(io_, stream);
     // A damaged chain file does not say that the record is lost.
-    if (last.code() == Code::kCorrupt) return {};
-    TRY(last);
-    Note(stream, *last);
+    if (IsDamage(end.code())) return {};
+    TRY(end);
+    Note(stream, end->last_line);
     if (chain.hash || chain.last.seq < seq) return {};
     const Result<std::string> line = chain::FindLine(io_, stream, seq);
-    if (line.code() == Code::kCorrupt || line.code() == Code::kNotFound) return {};
+    if (IsDamage(line.code())) return {};
     TRY(line);
     Note(stream, *line);
     return {};
@@ -61,11 +61,13 @@ class Survey {
     journal::PackReader reader(io_);
     for (auto pack = packs.rbegin(); pack != packs.rend() && !IsDone(); ++pack) {
       if (pack->bulk) continue;
-      ASSIGN_OR_RETURN(const auto contents, journal::ReadPackContents(io_, *pack, nullptr));
-      for (const journal::PackedRecord& record : contents.records) {
+      const auto contents = journal::ReadPackContents(io_, *pack, nullptr);
+      if (IsDamage(contents.code())) continue;
+      TRY(contents);
+      for (const journal::PackedRecord& record : contents->records) {
         if (chains_.count(StreamId(record.stream)) == 0) continue;
         const Result<Bytes> payload = reader.ReadPayload(record.location);
-        if (payload.code() == Code::kCorrupt) continue;
+        if (IsDamage(payload.code())) continue;
         TRY(payload);
         NoteFrame(*payload);
       }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "store/chain/verifier.h"
 
 namespace memoirfs::volume {
@@ -39,6 +41,8 @@ Result<VerifyReport> Verifier::Run() {
   ASSIGN_OR_RETURN(const std::vector<Stream*> streams, ChosenStreams());
   // What was done before this moment is verified; records come through the segments.
   if (!v_.journal_->failed()) TRY(v_.RunCommitterOnce());
+  TellUnrecorded(streams);
+  if (!request_.agent) TRY(CheckNoOtherChains());
   for (size_t i = 0; i < streams.size(); ++i) {
     TRY(Tell("chains", i, streams.size()));
     Count(&VerifyReport::streams);
@@ -49,6 +53,26 @@ Result<VerifyReport> Verifier::Run() {
   if (request_.level >= VerifyLevel::kObjects) TRY(CheckObjects(streams));
   const MutexLock lock(mutex_);
   return report_;
+}
+
+// What a read-only opening found: its copy is mended already, the store is not.
+void Verifier::TellUnrecorded(const std::vector<Stream*>& streams) {
+  for (const auto& [owner, finding] : v_.unrecorded_) {
+    const auto is_owner = [id = owner](const Stream* stream) { return !id || stream->id == *id; };
+    if (request_.agent && std::none_of(streams.begin(), streams.end(), is_owner)) continue;
+    Problem({finding.what, finding.where, finding.expected, finding.found});
+  }
+}
+
+Status Verifier::CheckNoOtherChains() {
+  ASSIGN_OR_RETURN(const auto names, v_.io_.List(chain::kChainsDirectory));
+  for (const std::string& name : names) {
+    const auto stream = chain::StreamOfName(name);
+    if (stream && (v_.FindStream(*stream).ok() || v_.purged_.load() == *stream)) continue;
+    Problem({"chain", std::string(chain::kChainsDirectory) + "/" + name,
+             "a chain of an agent of this store", "one that no agent has"});
+  }
+  return {};
 }
 
 Status Verifier::CheckHead(const Stream& stream) {
@@ -78,6 +102,11 @@ Status Verifier::CheckChain(const Stream& stream) {
     Problem({"record", where, "an unbroken chain", text});
   }
   Count(&VerifyReport::records, chain.count());
+  if (const Seq last = HeadOf(stream).seq; chain.count() > last.value) {
+    Problem({"record", where, fmt::format("{} records, and nothing more", last.value),
+             fmt::format("{} records", chain.count())});
+  }
+  TRY(CheckChainEnd(stream, where));
   if (chain.count() < head.seq.value) {
     Problem({"record", where, fmt::format("{} records", head.seq.value),
              fmt::format("{} records", chain.count())});
@@ -85,6 +114,16 @@ Status Verifier::CheckChain(const Stream& stream) {
     Problem({"record", fmt::format("{}, record {}", where, head.seq.value), head.hash.ToHex(),
              at_head.ToHex()});
   }
+  return {};
+}
+
+// Nobody writes to the segments meanwhile.
+Status Verifier::CheckChainEnd(const Stream& stream, const std::string& where) {
+  const MutexLock lock(v_.checkpoint_mutex_);
+  const auto end = chain::FindEnd(v_.io_, stream.id);
+  if (!end.ok() || end->unfinished == 0) return {};  // what cannot be read was reported
+  Problem({"chain", where, "a chain that ends with a line",
+           fmt::format("{} bytes behind the last line", end->unfinished)});
   return {};
 }
 

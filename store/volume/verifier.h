@@ -38,7 +38,10 @@ class Verifier {
   void Count(uint64_t VerifyReport::*what, uint64_t n = 1);  // thread-safe
 
   // verifier.cc
+  void TellUnrecorded(const std::vector<Stream*>& streams);
+  Status CheckNoOtherChains();
   Status CheckHead(const Stream& stream);
+  Status CheckChainEnd(const Stream& stream, const std::string& where);
   Status CheckChain(const Stream& stream);
 
   // verifier_index.cc

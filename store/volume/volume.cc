@@ -57,7 +57,14 @@ Volume::~Volume() = default;
 Result<std::unique_ptr<Volume>> Volume::Open(FileIo& io, Clock& clock, VolumeOptions options) {
   ASSIGN_OR_RETURN(StoreFormat format, ReadFormat(io));
   auto impl = std::make_unique<Impl>(io, clock, options, std::move(format));
-  TRY(impl->Open());
+  Status opened = impl->Open();
+  if (!opened.ok() && impl->index_ && impl->index_->damaged()) {
+    // A big index is not read through beforehand. It can be made anew.
+    TRY(WriteFileAtomically(io, kRebuildMarker, {}));
+    impl = std::make_unique<Impl>(io, clock, options, impl->format_);
+    opened = impl->Open();
+  }
+  TRY(opened);
   return std::unique_ptr<Volume>(new Volume(std::move(impl)));
 }
 

@@ -116,6 +116,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   friend class Recovery;
   friend class PurgePlanner;
   friend class BulkSession;
+  friend class Verifier;
 
   // --- append.cc: one commit ---
   // A record with the objects it brings: appended in one write, shown in the index, queued for its
@@ -205,7 +206,10 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status WriteSegments(journal::Lsn durable) REQUIRES(checkpoint_mutex_);
   Status WriteLine(StreamId stream, const chain::SealedRecord& record) REQUIRES(checkpoint_mutex_);
   Status BreakSegment(StreamId stream, const Status& why) REQUIRES(checkpoint_mutex_);
-  Result<std::string> FindLineInPacks(StreamId stream, Seq seq);
+  // It takes no changes from here on, and its segments stay as they are.
+  void CloseStream(StreamId stream, const std::string& why) REQUIRES(checkpoint_mutex_);
+  Status FillSegment(StreamId stream, chain::SegmentWriter& segment, Seq last)
+      REQUIRES(checkpoint_mutex_);
   Status SyncSegments() REQUIRES(checkpoint_mutex_);
   // `next` is the first record that is about to be appended.
   Result<chain::SegmentWriter*> SegmentOf(StreamId stream, Seq next) REQUIRES(checkpoint_mutex_);
@@ -228,6 +232,12 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   uint32_t next_stream_ GUARDED_BY(streams_mutex_) = 1;
   // A stream whose purge is decided: nobody finds it, and the volume changes nothing any more.
   std::atomic<StreamId> purged_{};
+  // What a read-only opening found and could not record. Set by recovery.
+  struct Unrecorded {
+    std::optional<StreamId> stream;  // all of them without it
+    Finding finding;
+  };
+  std::vector<Unrecorded> unrecorded_;
   std::string purge_pending_;  // why a purge is not carried out yet; set by recovery
 
   Mutex agents_mutex_{LockRank::kSession};  // one agent is added or removed at a time

@@ -10,6 +10,7 @@ Exit status 77 says that nothing was tested because this machine has no /dev/fus
 
 import argparse
 import atexit
+import hashlib
 import json
 import os
 import pickle
@@ -75,6 +76,17 @@ def wait_until(condition, what, seconds=20.0):
         if time.monotonic() > deadline:
             raise AssertionError(f"still waiting after {seconds} s: {what}")
         time.sleep(0.005)
+
+
+def picture(folder):
+    """Every name below with all that a write would change."""
+    seen = {}
+    for path in sorted([folder, *folder.rglob("*")]):
+        facts = path.lstat()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        seen[str(path.relative_to(folder))] = (
+            facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, digest)
+    return seen
 
 
 def is_mounted(point):

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Commands that only read leave a store as it is, byte for byte, whatever state it is in."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -9,17 +8,6 @@ import subprocess
 import unittest
 
 import harness
-
-
-def picture(folder):
-    """Every name below with all that a write would change."""
-    seen = {}
-    for path in sorted([folder, *folder.rglob("*")]):
-        facts = path.lstat()
-        digest = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-        seen[str(path.relative_to(folder))] = (
-            facts.st_mode, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, digest)
-    return seen
 
 
 class Reading(harness.ProductCase):
@@ -50,9 +38,9 @@ class Reading(harness.ProductCase):
 
     def test_a_killed_store_is_read_and_not_changed(self):
         store = self.killed_store()
-        before = picture(store.path)
+        before = harness.picture(store.path)
         self.read_everything(store)
-        self.assertEqual(before, picture(store.path))
+        self.assertEqual(before, harness.picture(store.path))
         # And it is opened afterwards as if nobody had looked.
         memory = store.mount_agent("b")
         self.assertEqual("only in the journal\n", (memory / "new").read_text())
@@ -61,9 +49,9 @@ class Reading(harness.ProductCase):
         store = self.killed_store()
         store.mount()
         store.umount()
-        before = picture(store.path)
+        before = harness.picture(store.path)
         self.read_everything(store)
-        self.assertEqual(before, picture(store.path))
+        self.assertEqual(before, harness.picture(store.path))
 
     def test_a_damaged_store_is_told_and_not_changed(self):
         store = self.killed_store()
@@ -71,10 +59,10 @@ class Reading(harness.ProductCase):
         data = bytearray(segment.read_bytes())
         data[len(data) // 2] ^= 1
         segment.write_bytes(data)
-        before = picture(store.path)
+        before = harness.picture(store.path)
         store.command("verify", expect=1)
         store.command("fsck", expect=1)
-        self.assertEqual(before, picture(store.path))
+        self.assertEqual(before, harness.picture(store.path))
 
     @unittest.skipUnless(harness.is_root(), "mounts a folder read-only")
     def test_a_store_that_nobody_may_write_is_read(self):

@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -33,13 +34,35 @@ class Repair(harness.ProductCase):
                     file.write(bytes([data[at] ^ 1]))
         self.assertEqual(1, found)
 
-    def test_a_sound_store(self):
+    def test_a_sound_store_is_left_as_it_is(self):
         store = self.stopped_store()
         store.command("fsck")
+        before = harness.picture(store.path)
+        report = json.loads(store.command("fsck", "--repair", "--json").stdout)
+        self.assertEqual([], report["problems"])
+        self.assertEqual(before, harness.picture(store.path))
+
+    def test_a_lost_index_is_found_and_rebuilt_once(self):
+        store = self.stopped_store()
+        shutil.rmtree(store.path / "index")
+        (store.path / "index").mkdir(0o700)
+        self.assertIn(b"index", store.command("verify", expect=1).stdout)
         report = json.loads(store.command("fsck", "--repair", "--json").stdout)
         self.assertEqual([], report["problems"])
         self.assertGreaterEqual(report["rebuilt_records"], 4)
+        before = harness.picture(store.path)
+        self.assertIn(b"Nothing to repair", store.command("fsck", "--repair").stdout)
+        self.assertEqual(before, harness.picture(store.path))
+
+    def test_lost_chains_and_index_are_found_and_mended(self):
+        store = self.stopped_store()
+        for path in [*(store.path / "chains").iterdir(), *(store.path / "index").iterdir()]:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        said = store.command("verify", expect=1).stdout
+        self.assertIn(b"chains/1", said)
+        store.command("fsck", "--repair")
         store.command("verify")
+        self.assertEqual(b"the other file\n", store.command("cat", "a", "good").stdout)
 
     def test_what_stays_broken_fails_a_repair(self):
         store = self.stopped_store()

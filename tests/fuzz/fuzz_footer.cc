@@ -20,18 +20,18 @@ constexpr size_t kDigestAt = 16;
 void CheckFooter(ByteView bytes) {
   testing::SimIo io;
   const auto file = testing::FileOf(io, bytes);
-  Result<Footer> footer = ReadFooter(*file, kPack);
+  Result<PackContents> footer = ReadFooter(*file, kPack);
   if (!footer.ok()) return;
   EXPECT(footer->frames_end <= bytes.size());
-  EXPECT(WriteFooter(*file, kPack, footer->frames_end, footer->contents).ok());
-  const Result<Footer> again = ReadFooter(*file, kPack);
+  EXPECT(WriteFooter(*file, kPack, footer->frames_end, *footer).ok());
+  const Result<PackContents> again = ReadFooter(*file, kPack);
   EXPECT(again.ok());
-  std::sort(footer->contents.objects.begin(), footer->contents.objects.end());
+  std::sort(footer->objects.begin(), footer->objects.end());
   EXPECT(again->frames_end == footer->frames_end);
-  EXPECT(again->contents.objects == footer->contents.objects);
-  EXPECT(again->contents.records == footer->contents.records);
-  EXPECT(again->contents.states == footer->contents.states);
-  EXPECT(again->contents.damaged == footer->contents.damaged);
+  EXPECT(again->objects == footer->objects);
+  EXPECT(again->records == footer->records);
+  EXPECT(again->states == footer->states);
+  EXPECT(again->damaged == footer->damaged);
 }
 
 // The input ends in a trailer whose sizes say that everything from `frames_end` on is footer.

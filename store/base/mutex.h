@@ -23,6 +23,7 @@
 #define REQUIRES_SHARED(...) MEMOIRFS_TSA(requires_shared_capability(__VA_ARGS__))
 #define ACQUIRE(...) MEMOIRFS_TSA(acquire_capability(__VA_ARGS__))
 #define ACQUIRE_SHARED(...) MEMOIRFS_TSA(acquire_shared_capability(__VA_ARGS__))
+#define TRY_ACQUIRE(...) MEMOIRFS_TSA(try_acquire_capability(__VA_ARGS__))
 #define RELEASE(...) MEMOIRFS_TSA(release_capability(__VA_ARGS__))
 #define RELEASE_SHARED(...) MEMOIRFS_TSA(release_shared_capability(__VA_ARGS__))
 #define RELEASE_GENERIC(...) MEMOIRFS_TSA(release_generic_capability(__VA_ARGS__))
@@ -64,6 +65,11 @@ class CAPABILITY("mutex") Mutex {
   void lock() ACQUIRE() {
     lock_rank_internal::Acquired(rank_);
     mutex_.lock();
+  }
+  bool try_lock() TRY_ACQUIRE(true) {
+    if (!mutex_.try_lock()) return false;
+    lock_rank_internal::Acquired(rank_);
+    return true;
   }
   void unlock() RELEASE() {
     mutex_.unlock();

@@ -150,9 +150,10 @@ Code CodeOfErrno(int err) {
   }
 }
 
+bool IsFull(Code code) { return code == Code::kNoSpace || code == Code::kQuota; }
+
 bool IsShortage(Code code) {
-  return code == Code::kNoSpace || code == Code::kQuota || code == Code::kTooManyFiles ||
-         code == Code::kOutOfMemory;
+  return IsFull(code) || code == Code::kTooManyFiles || code == Code::kOutOfMemory;
 }
 
 bool IsDamage(Code code) {

@@ -66,6 +66,9 @@ Code CodeOfErrno(int err);
 // a disk that fails.
 bool IsShortage(Code code);
 
+// A lack of room: on the disk, or in somebody's quota.
+bool IsFull(Code code);
+
 // What the state of a file explains (its bytes, its kind, a sector that cannot be read, its
 // absence), as opposed to a lack, a refusal or a fault of ours.
 bool IsDamage(Code code);

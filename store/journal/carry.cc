@@ -39,12 +39,15 @@ Status MakePack(FileIo& io, const File& log, PackId pack, uint64_t good_end) {
 }
 
 // A full disk has no room for a copy: the log itself becomes the pack, as when it is sealed. Its
-// torn tail, which nobody was told of as saved, is given up with it.
+// torn tail, which nobody was told of as saved, is given up with it. The frames are written once
+// more where they are: after a sync that failed they may be in the page cache alone, as clean pages
+// that no other sync would write.
 Status BecomePack(FileIo& io, uint64_t number, uint64_t good_end) {
   const std::string temporary = PackPath(PackId{number}) + kTemporarySuffix;
   if (io.Stat(temporary).ok()) TRY(io.Remove(temporary));
   ASSIGN_OR_RETURN(const std::unique_ptr<File> log,
                    io.Open(JournalPath(number), OpenMode::kReadWrite));
+  TRY(CopyStart(*log, *log, good_end));
   TRY(log->Sync());
   return SealInPlace(io, *log, number, good_end);
 }
@@ -52,10 +55,10 @@ Status BecomePack(FileIo& io, uint64_t number, uint64_t good_end) {
 Status Carry(FileIo& io, uint64_t number, uint64_t good_end) {
   ASSIGN_OR_RETURN(const std::unique_ptr<File> log, io.Open(JournalPath(number), OpenMode::kRead));
   const Status kept = KeepTail(io, *log, number, good_end);
-  if (!kept.ok() && kept.code() != Code::kNoSpace) return kept;
+  if (!kept.ok() && !IsFull(kept.code())) return kept;
   if (good_end > 0) {
     const Status made = MakePack(io, *log, PackId{number}, good_end);
-    if (made.code() == Code::kNoSpace) return BecomePack(io, number, good_end);
+    if (IsFull(made.code())) return BecomePack(io, number, good_end);
     TRY(made);
   }
   TRY(io.Remove(JournalPath(number)));

@@ -41,7 +41,7 @@ constexpr uint64_t kLinkFootprint = AlignFrame(FrameHeader::kSize + sizeof(uint6
 Result<JournalFile> MakeFirstFile(FileIo& io, const JournalOptions& options, uint64_t number) {
   for (uint64_t size = options.file_size;; size /= 2) {
     Result<JournalFile> made = MakeJournalFile(io, number, size);
-    const bool full = made.code() == Code::kNoSpace || made.code() == Code::kQuota;
+    const bool full = IsFull(made.code());
     if (!full || size / 2 < options.min_file_size) return made;
   }
 }
@@ -64,7 +64,6 @@ class Journal::Impl {
   Result<Appended> Append(std::span<const NewFrame> frames, AppendClass append_class);
   Status SyncTo(Lsn upto);
   Status PrepareNext();
-  Status Rotate();
   Status SealOldest();
   Status AppendMark() {
     MutexLock lock(append_mutex_);
@@ -222,14 +221,6 @@ Status Journal::Impl::SwitchToNext() {
   next_.reset();
   end_ = 0;
   return WriteMark(LinkTo(previous_end));
-}
-
-Status Journal::Impl::Rotate() {
-  MutexLock lock(append_mutex_);
-  if (!failure_.ok()) return Stopped();
-  const uint64_t number = active_.number;
-  while (active_.number == number) TRY(next_.has_value() ? SwitchToNext() : MakeNext());
-  return {};
 }
 
 Status Journal::Impl::PrepareNext() {
@@ -396,7 +387,6 @@ Result<Appended> Journal::Append(std::span<const NewFrame> frames, AppendClass a
 }
 Status Journal::SyncTo(Lsn upto) { return impl_->SyncTo(upto); }
 Status Journal::PrepareNext() { return impl_->PrepareNext(); }
-Status Journal::Rotate() { return impl_->Rotate(); }
 Lsn Journal::end() const { return impl_->end(); }
 Lsn Journal::durable() const { return impl_->durable(); }
 bool Journal::settled() const { return impl_->settled(); }

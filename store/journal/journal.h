@@ -77,9 +77,6 @@ class Journal {
   // where the journal ends, so that the next opening need not look for frames behind it.
   Status NoteCleanStop();
 
-  // Leaves the active file as full: what erasing needs, for frames can only be erased from packs.
-  Status Rotate();
-
   Lsn end() const;      // where the next append goes
   Lsn durable() const;  // everything before it is synced
   // Whether all that was appended is durable: marks of the journal's own do not count.

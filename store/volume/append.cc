@@ -16,8 +16,6 @@ namespace {
 using journal::FrameType;
 using journal::NewFrame;
 
-constexpr size_t kMaxOverlayBytes = 128U << 20;
-
 NewFrame RecordFrame(StreamId stream, const chain::SealedRecord& record) {
   Encoder head;
   head.U32(stream.value).U64(record.seq.value);
@@ -31,7 +29,7 @@ std::string HostName() {
 
 }  // namespace
 
-Status Volume::Impl::CheckWritable(const Stream& stream) const {
+Status Volume::Impl::CheckWritable(const Stream& stream) {
   // Recovery writes in any case: what was acknowledged before must be shown.
   if (options_.read_only && opened_) {
     return Status(Code::kReadOnly, "the store is open read-only");
@@ -42,11 +40,14 @@ Status Volume::Impl::CheckWritable(const Stream& stream) const {
                   "read-only until it is mounted anew");
   }
   if (!stream.read_only_reason.empty()) return Status(Code::kReadOnly, stream.read_only_reason);
-  // Changes that the index could not write out wait in memory: not without bound.
-  if (index_->overlay_bytes() > kMaxOverlayBytes) {
-    return Status(Code::kNoSpace, "the index cannot be written: is the disk full?");
-  }
-  return {};
+  // Changes wait in memory for the index: not without bound.
+  return index_->overlay_bytes() > options_.max_overlay_bytes ? RelieveIndex() : Status();
+}
+
+// The committer is late, or cannot write: who changes something waits for it here.
+Status Volume::Impl::RelieveIndex() {
+  TRY(Barrier());
+  return index_->Flush(journal_->durable()).WithContext("the index cannot be written");
 }
 
 // Whether only the suffix need be written. The suffixes behind one whole blob add up to at most its

@@ -1,5 +1,6 @@
 // What makes things durable: the barrier, the chains' segments, checkpoints of the index, sealing
-// of full journals. Once a second, and when someone asks.
+// of full journals. Once a second, and when someone asks. Two threads: the committer, whose barrier
+// is never late, and the housekeeper, for what can take long.
 //
 // Order: journal synced -> segments appended (durable records only) -> index written. A checkpoint
 // syncs segments and index as well; replay starts where it stands. Intents that are still open are
@@ -173,57 +174,113 @@ bool Volume::Impl::IsSettled() const {
   return lines_.empty();
 }
 
+// Durable rows and lines to where they belong.
+Status Volume::Impl::WriteOut() {
+  const journal::Lsn durable = journal_->durable();
+  TRY(WriteSegments(durable));
+  return index_->Flush(durable);
+}
+
+// Files: the next one made, full ones sealed.
+Status Volume::Impl::KeepHouse() {
+  KeepSpare(io_);
+  const Status prepared = journal_->PrepareNext();
+  // Without room for a next file, what is left of this one still serves.
+  if (!prepared.ok() && !IsFull(prepared.code())) return prepared;
+  return SealFullJournals();
+}
+
+Status Volume::Impl::WriteOutAll() {
+  RecordIncidents();
+  TRY(Barrier());
+  const MutexLock lock(checkpoint_mutex_);
+  return WriteOut();
+}
+
 Status Volume::Impl::RunCommitterOnce() {
   RecordIncidents();
   if (IsSettled()) return {};  // an idle store does no I/O
-  TRY(Barrier());              // does not wait for a checkpoint that is under way
+  TRY(WriteOutAll());
   const MutexLock lock(checkpoint_mutex_);
-  KeepSpare(io_);
-  const journal::Lsn durable = journal_->durable();
-  TRY(WriteSegments(durable));
-  TRY(index_->Flush(durable));
-  const Status prepared = journal_->PrepareNext();
-  // Without room for a next file, what is left of this one still serves.
-  if (!prepared.ok() && prepared.code() != Code::kNoSpace) return prepared;
-  return SealFullJournals();
+  return KeepHouse();
+}
+
+// The barrier of each second waits for nobody. What can take long has the housekeeper.
+Status Volume::Impl::CommitInTime() {
+  if (IsSettled()) return {};
+  TRY(Barrier());
+  // A checkpoint that is under way writes out as well.
+  if (!checkpoint_mutex_.try_lock()) return {};
+  const Status written = WriteOut();
+  checkpoint_mutex_.unlock();
+  return written;
+}
+
+bool Volume::Impl::NeedsHousekeeper() const {
+  if (journal_->wants_next() || !journal_->FullJournals().empty()) return true;
+  const MutexLock lock(queue_mutex_);
+  return !incidents_.empty();
+}
+
+void Volume::Impl::WakeHousekeeper() {
+  const MutexLock lock(committer_mutex_);
+  housekeeping_ = true;
+  housekeeper_wake_.NotifyOne();
 }
 
 void Volume::Impl::StartCommitter() {
   if (!options_.background) return;
   committer_ = std::thread([this] { CommitterLoop(); });
   pthread_setname_np(committer_.native_handle(), "committer");
-  preparer_ = std::thread([this] { PreparerLoop(); });
-  pthread_setname_np(preparer_.native_handle(), "preparer");
+  housekeeper_ = std::thread([this] { HousekeeperLoop(); });
+  pthread_setname_np(housekeeper_.native_handle(), "housekeeper");
 }
+
+namespace {
+
+// Of a loop's failures, the first one of each row of them is told.
+class FirstFailure {
+ public:
+  void Tell(std::string_view site, const Status& status) {
+    if (!status.ok() && !told_) Log(LogLevel::kError, site, status.ToString());
+    told_ = !status.ok();
+  }
+
+ private:
+  bool told_ = false;
+};
+
+}  // namespace
 
 void Volume::Impl::CommitterLoop() {
   const std::chrono::milliseconds interval(options_.commit_interval_ms);
-  bool told = false;
+  FirstFailure failure;
   for (;;) {
     {
       const MutexLock lock(committer_mutex_);
       if (!stopping_) committer_wake_.WaitFor(committer_mutex_, interval);
       if (stopping_) return;
     }
-    const Status status = RunCommitterOnce();
-    if (!status.ok() && !told) {
-      Log(LogLevel::kError, "volume.committer", status.ToString());
-    }
-    told = !status.ok();
+    failure.Tell("volume.committer", CommitInTime());
+    if (NeedsHousekeeper()) WakeHousekeeper();
   }
 }
 
-// Who appends must not wait for 64 MiB of zeros, nor the barrier of each second. A failure is met
-// again by who needs the file.
-void Volume::Impl::PreparerLoop() {
+// Who appends must not wait for 64 MiB of zeros, nor the barrier of each second for them or for a
+// sealing.
+void Volume::Impl::HousekeeperLoop() {
+  FirstFailure failure;
   for (;;) {
     {
       const MutexLock lock(committer_mutex_);
-      while (!stopping_ && !next_wanted_) preparer_wake_.Wait(committer_mutex_);
+      while (!stopping_ && !housekeeping_) housekeeper_wake_.Wait(committer_mutex_);
       if (stopping_) return;
-      next_wanted_ = false;
+      housekeeping_ = false;
     }
-    (void)journal_->PrepareNext();
+    (void)journal_->PrepareNext();  // first: somebody may wait for it. A failure is met again below
+    RecordIncidents();
+    const MutexLock lock(checkpoint_mutex_);
+    failure.Tell("volume.housekeeper", KeepHouse());
   }
 }
 
@@ -232,10 +289,7 @@ void Volume::Impl::PreparerLoop() {
 void Volume::Impl::WakeAfterAppend() {
   if (!options_.background) return;
   if (index_->overlay_bytes() >= kOverlayBytes) committer_wake_.NotifyOne();
-  if (!journal_->wants_next()) return;
-  const MutexLock lock(committer_mutex_);
-  next_wanted_ = true;
-  preparer_wake_.NotifyOne();
+  if (journal_->wants_next()) WakeHousekeeper();
 }
 
 void Volume::Impl::Close() {
@@ -244,18 +298,25 @@ void Volume::Impl::Close() {
     stopping_ = true;
   }
   committer_wake_.NotifyAll();
-  preparer_wake_.NotifyAll();
+  housekeeper_wake_.NotifyAll();
   if (committer_.joinable()) committer_.join();
-  if (preparer_.joinable()) preparer_.join();
+  if (housekeeper_.joinable()) housekeeper_.join();
   // Behind a purge that was decided, the next opening starts from the packs in any case.
   if (!opened_ || journal_->failed() || purged_.load() != StreamId()) return;
   if (index_->damaged()) {
     Log(LogLevel::kError, "volume.index-damaged",
         "the index was found damaged while it was used; the next opening rebuilds it");
-    if (WriteFileAtomically(io_, kRebuildMarker, {}).ok()) return;
+    if (WriteFileAtomically(io_, kRebuildMarker, {}).ok()) {
+      (void)Barrier();  // a failure was told by the journal
+      return;
+    }
   }
   RecordIncidents();
-  const Status status = StopCleanly();
+  Status status = StopCleanly();
+  if (IsFull(status.code())) {
+    GiveSpareBack(io_);
+    status = StopCleanly();
+  }
   if (!status.ok()) Log(LogLevel::kError, "volume.close", status.ToString());
 }
 

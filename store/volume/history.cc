@@ -24,7 +24,7 @@ std::vector<std::string_view> PartsOf(std::string_view path) {
 
 Status Volume::Impl::ForEachRecord(StreamId stream, Seq from, const RecordVisitor& visit) {
   ASSIGN_OR_RETURN(const Stream* const found, FindStream(stream));
-  if (!journal_->failed()) TRY(RunCommitterOnce());
+  if (!journal_->failed()) TRY(WriteOutAll());
   Seq last = HeadOf(*found).seq;
   return chain::ForEachLineFrom(io_, stream, from, [&](uint64_t number, std::string_view line) {
     if (number > last.value) last = HeadOf(*found).seq;

@@ -30,8 +30,12 @@ void TellUsed(const char* what) {
 
 void TellNotMade(const Status& why) { Log(LogLevel::kWarn, "volume.spare", why.ToString()); }
 
+void GiveBytesBack(FileIo& io) {
+  if (io.Remove(kSpareFile).ok()) TellUsed("bytes");
+}
+
 void KeepBytes(FileIo& io, uint64_t available) {
-  if (available < kSpareBytes && io.Remove(kSpareFile).ok()) TellUsed("bytes");
+  if (available < kSpareBytes) GiveBytesBack(io);
   if (available <= kPlenty * kSpareBytes || io.Stat(kSpareFile).ok()) return;
   const Status made = WriteFileAtomically(io, kSpareFile, Bytes(kSpareBytes, '\0'));
   if (!made.ok()) TellNotMade(made);
@@ -65,6 +69,11 @@ void KeepSpare(FileIo& io) {
   if (!space.ok()) return;
   KeepBytes(io, AvailableBytes(*space));
   if (CountsInodes(*space)) KeepInodes(io, space->available_files);
+}
+
+void GiveSpareBack(FileIo& io) {
+  GiveBytesBack(io);
+  GiveInodesBack(io);
 }
 
 Status CheckRoom(FileIo& io, uint64_t bytes) {

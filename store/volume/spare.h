@@ -20,6 +20,9 @@ inline constexpr uint64_t kSpareInodes = 16;
 // as well, until the disk is full.
 void KeepSpare(FileIo& io);
 
+// Gives back what is spare. For who met a quota, which the disk's free space does not show.
+void GiveSpareBack(FileIo& io);
+
 // kNoSpace where a new file, or `bytes` more in an old one, would take from what is spare.
 Status CheckRoom(FileIo& io, uint64_t bytes);
 

@@ -40,7 +40,7 @@ Result<std::vector<Stream*>> Verifier::ChosenStreams() const {
 Result<VerifyReport> Verifier::Run() {
   ASSIGN_OR_RETURN(const std::vector<Stream*> streams, ChosenStreams());
   // What was done before this moment is verified; records come through the segments.
-  if (!v_.journal_->failed()) TRY(v_.RunCommitterOnce());
+  if (!v_.journal_->failed()) TRY(v_.WriteOutAll());
   TellUnrecorded(streams);
   if (!request_.agent) TRY(CheckNoOtherChains());
   for (size_t i = 0; i < streams.size(); ++i) {

@@ -58,7 +58,8 @@ class Verifier {
   bool FirstVisit(const Digest& digest);  // thread-safe
   std::string Where(const Reference& reference) const;
   Status CheckPacks();
-  Status CheckJournal();
+  void CheckJournals();
+  void CheckJournal(journal::Lsn end);
 
   Volume::Impl& v_;
   const VerifyRequest& request_;

@@ -119,7 +119,7 @@ Result<std::vector<VerifyProblem>> Verifier::CompareRows(Stream& stream,
 Result<std::vector<VerifyProblem>> Verifier::CompareOnce(Stream& stream) {
   const MutexLock scratch_lock(v_.scratch_mutex_);
   const chain::Head head = HeadOf(stream);
-  TRY(v_.RunCommitterOnce());
+  TRY(v_.WriteOutAll());
   TRY(meta::DestroyIndex(v_.io_, kScratch));
   std::vector<VerifyProblem> problems;
   {

@@ -133,38 +133,48 @@ Status Verifier::CheckPacks() {
   return {};
 }
 
-// The active journal as far as it is durable.
-Status Verifier::CheckJournal() {
+// The journals that were not sealed, as far as they are durable.
+void Verifier::CheckJournals() {
+  const std::vector<journal::Lsn> full = v_.journal_->FullJournals();
   const journal::Lsn durable = v_.journal_->durable();
-  const std::string path = journal::JournalPath(durable.journal);
-  const auto file = v_.io_.Open(path, OpenMode::kRead);
-  if (!file.ok()) {
-    Problem({"journal", path, "the active journal", file.status().ToString()});
-    return {};
+  for (const journal::Lsn end : full) {
+    if (end < durable) CheckJournal(end);
   }
-  const auto scan = journal::ScanFrames(**file, journal::PackId{durable.journal, false}, 0,
-                                        [](const auto&, const auto&, auto) { return Status(); });
+  CheckJournal(durable);
+}
+
+void Verifier::CheckJournal(journal::Lsn end) {
+  const std::string path = journal::JournalPath(end.journal);
+  const auto file = v_.io_.Open(path, OpenMode::kRead);
+  const bool is_active = end.journal == v_.journal_->end().journal;
+  if (file.code() == Code::kNotFound && !is_active) return;  // sealed meanwhile
+  if (!file.ok()) {
+    Problem({"journal", path, "a readable journal", file.status().ToString()});
+    return;
+  }
+  const auto scan = journal::ScanFrames(**file, journal::PackId{end.journal, false}, 0,
+                                        [](const auto&, const auto&, auto) { return Status(); },
+                                        {.durable = end});
   if (!scan.ok()) {
     Problem({"journal", path, "readable frames", scan.status().ToString()});
-    return {};
+    return;
   }
   for (const journal::Damage& damage : scan->damage) {
     Problem({"journal", fmt::format("{}, offset {}", path, damage.offset), "a frame as written",
              fmt::format("{} bytes that are not", damage.length)});
   }
-  if (scan->good_end < durable.offset) {
+  if (scan->good_end < end.offset) {
     Problem({"journal", fmt::format("{}, offset {}", path, scan->good_end),
-             fmt::format("frames up to {}", durable.offset), "bytes that are no frame"});
+             fmt::format("frames up to {}", end.offset), "bytes that are no frame"});
   }
-  return {};
 }
 
 Status Verifier::CheckObjects(const std::vector<Stream*>& streams) {
   ASSIGN_OR_RETURN(const auto references, CollectReferences(streams));
   TRY(CheckReferences(references));
   if (request_.agent) return {};  // packs hold every agent's
-  TRY(CheckPacks());
-  return CheckJournal();
+  CheckJournals();                // first: one that is sealed meanwhile is among the packs
+  return CheckPacks();
 }
 
 }  // namespace memoirfs::volume

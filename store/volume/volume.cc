@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "store/volume/recovery.h"
+#include "store/volume/spare.h"
 #include "store/volume/store_lock.h"
 #include "store/volume/volume_impl.h"
 
@@ -22,6 +23,16 @@ Status InitStore(FileIo& io, const VolumeOptions& options) {
   return status_internal::AsStatus(Volume::Open(io, Clock::Real(), quiet));
 }
 
+namespace {
+
+// Where the folder above may not be opened, its owner has to see to it.
+Status MakeNameDurable(const std::string& path) {
+  const auto parent = OpenRealIo(path + "/..");
+  return parent.ok() ? (*parent)->SyncDirectory(".") : Status();
+}
+
+}  // namespace
+
 Status InitStore(const std::string& path, const VolumeOptions& options) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return Status::FromErrno(errno, "create " + path);
@@ -32,7 +43,8 @@ Status InitStore(const std::string& path, const VolumeOptions& options) {
   TRY(CheckNothingForeign(*io));
   ASSIGN_OR_RETURN(const StoreLock lock, StoreLock::Acquire(path, ""));
   if (::chmod(path.c_str(), 0700) != 0) return Status::FromErrno(errno, "chmod " + path);
-  return InitStore(*io, options);
+  TRY(InitStore(*io, options));
+  return MakeNameDurable(path);
 }
 
 // --- opening and closing ------------------------------------------------------------------------
@@ -61,6 +73,11 @@ Result<std::unique_ptr<Volume>> Volume::Open(FileIo& io, Clock& clock, VolumeOpt
   if (!opened.ok() && impl->index_ && impl->index_->damaged()) {
     // A big index is not read through beforehand. It can be made anew.
     TRY(WriteFileAtomically(io, kRebuildMarker, {}));
+    impl = std::make_unique<Impl>(io, clock, options, impl->format_);
+    opened = impl->Open();
+  }
+  if (IsFull(opened.code())) {
+    GiveSpareBack(io);
     impl = std::make_unique<Impl>(io, clock, options, impl->format_);
     opened = impl->Open();
   }

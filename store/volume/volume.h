@@ -11,7 +11,8 @@
 // What waits for the disk: opening and closing, AddAgent, RemoveAgent, Sync, Checkpoint,
 // RunCommitterOnce, ForEachRecord, and a ChunkSession, whose Store syncs every 32 MiB. Other
 // changes write to the page cache; they wait for the disk only where a journal file is full and the
-// next one, which is made ahead, is not there yet.
+// next one, which is made ahead, is not there yet, and where more changes than max_overlay_bytes
+// wait for the index.
 
 #include <cstdint>
 #include <functional>
@@ -36,8 +37,10 @@ struct VolumeOptions {
   journal::JournalOptions journal;
   chain::SegmentOptions segments;
   cas::ObjectStoreOptions objects;
-  bool background = true;  // the committer's thread; off in tests that step it themselves
+  bool background = true;  // the committer's threads; off in tests that step it themselves
   uint64_t commit_interval_ms = 1000;
+  // Changes that wait for the index in memory. Who would add to more than this waits for the disk.
+  size_t max_overlay_bytes = 128U << 20;
   bool read_only = false;  // every change answers kReadOnly (recovery still runs)
 };
 

@@ -131,7 +131,8 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
       REQUIRES(stream.mutex);
   // The session record of this opening, before a stream's first change.
   Status RecordSession(Stream& stream) REQUIRES(stream.mutex);
-  Status CheckWritable(const Stream& stream) const REQUIRES(stream.mutex);
+  Status CheckWritable(const Stream& stream) REQUIRES(stream.mutex);
+  Status RelieveIndex();
   Status FillObjectFrames(const std::vector<NewObject>& objects,
                           std::vector<journal::NewFrame>& frames,
                           std::unordered_map<Digest, size_t>& placed);
@@ -218,8 +219,15 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status SealFullJournals() REQUIRES(checkpoint_mutex_);
   // Whether there is nothing to make durable, to write out or to seal.
   bool IsSettled() const;
+  Status WriteOut() REQUIRES(checkpoint_mutex_);
+  // What was appended before the call is in segments and index, unsynced there.
+  Status WriteOutAll() EXCLUDES(checkpoint_mutex_);
+  Status KeepHouse() REQUIRES(checkpoint_mutex_);
+  Status CommitInTime();
+  bool NeedsHousekeeper() const;
+  void WakeHousekeeper();
   void CommitterLoop();
-  void PreparerLoop();
+  void HousekeeperLoop();
   void WakeAfterAppend();
   Status StopCleanly() EXCLUDES(checkpoint_mutex_);
   // Which index a checkpoint row belongs to: not another store's.
@@ -256,11 +264,11 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
 
   Mutex committer_mutex_{LockRank::kLeaf};
   CondVar committer_wake_;
-  CondVar preparer_wake_;
+  CondVar housekeeper_wake_;
   bool stopping_ GUARDED_BY(committer_mutex_) = false;
-  bool next_wanted_ GUARDED_BY(committer_mutex_) = false;
+  bool housekeeping_ GUARDED_BY(committer_mutex_) = false;
   std::thread committer_;
-  std::thread preparer_;  // makes the next journal file ahead of need
+  std::thread housekeeper_;
   bool opened_ = false;
 };
 

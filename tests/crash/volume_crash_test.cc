@@ -293,4 +293,29 @@ TEST_CASE("an error of any call that reads loses nothing acknowledged") {
   CheckFaults(SimCall::kAny, EIO, 2, Stride(37));
 }
 
+// The disk's or somebody's quota: where it ends, the store goes on without what needs room.
+TEST_CASE("a lack of room at any call of a recovery loses nothing acknowledged") {
+  const int err = GENERATE(ENOSPC, EDQUOT);
+  const uint64_t calls = Reference::Get().changing_calls();
+  for (const uint64_t n : {calls / 2, calls - 7}) {
+    const Crash crash(n);
+    const auto killed = crash.io->AfterKill();
+    for (uint64_t second = 1;; second += Stride(2)) {
+      const auto io = killed->AfterKill();
+      io->FailAt(second, err, SimCall::kChange);
+      LivingStore store(*io);
+      (void)store.Open().ok();
+      const bool done = io->calls(SimCall::kChange) < second;
+      io->ClearFaults();
+      store.Close();
+      const std::string wrong = CheckStore(*io, crash.history, crash.history.acknowledged);
+      if (!wrong.empty()) {
+        FAIL_CHECK("errno " << err << " at call " << second << " of the recovery, stopped at "
+                            << crash.Where(n) << wrong);
+      }
+      if (done) break;
+    }
+  }
+}
+
 }  // namespace memoirfs::testing

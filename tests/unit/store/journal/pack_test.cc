@@ -131,6 +131,25 @@ TEST_CASE("carrying can be repeated after any failure in it") {
   }
 }
 
+// After a failed sync the frames may be in the page cache alone, and count as written there.
+TEST_CASE(
+    "what a failed sync left is carried for good, where there is no room for a copy as well") {
+  Store store;
+  const NewFrame two = TestBlob("two");
+  const Lsn end = store.journal->Append({&two, 1})->end;
+  store.io.FailAt(1, EIO, SimCall::kDataSync);
+  REQUIRE_FALSE(store.journal->SyncTo(end).ok());
+  const int err = GENERATE(0, ENOSPC, EDQUOT);
+  const auto left = store.io.AfterKill();
+  if (err != 0) left->FailAt(1, err, SimCall::kCreate);
+  REQUIRE(CarryIntoPack(*left, 1, end.offset).ToString() == "ok");
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto cut = left->AfterPowerCut(seed);
+    CHECK(VerifyPack(*cut, {1})->empty());
+    CHECK(ReadPackContents(*cut, {1}, nullptr)->objects.size() == 3);
+  }
+}
+
 TEST_CASE("a sealing that was interrupted anywhere leaves all frames") {
   for (uint64_t n = 1;; ++n) {
     Store store;

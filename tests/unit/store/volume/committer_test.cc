@@ -1,6 +1,8 @@
 // What the committer promises: when things become durable, what follows the journal only then, and
 // that an idle store rests.
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -204,6 +206,86 @@ TEST_CASE("a stream without inode numbers says so, and serves what it has") {
   CHECK(ada.store.Create("ada/b").ToErrno() == ENOSPC);
   ada.Save("ada/c", "new text");
   ada.CheckVerifies();
+}
+
+// A checkpoint syncs for as long as the disk takes, and sealing writes.
+TEST_CASE("the barrier of each second waits for no checkpoint") {
+  SimStore ada(WithCommitter(1));
+  ada.Save("ada/a", "text");
+  const journal::Lsn first = ada.store->Facts().end;
+  REQUIRE(Eventually([&] { return ada.store->Facts().durable >= first; }));
+  std::atomic<bool> held{false};
+  std::atomic<bool> let_go{false};
+  std::thread::id slow;
+  std::atomic<bool> started{false};
+  ada.io.BeforeEachSync([&] {
+    if (!started || std::this_thread::get_id() != slow) return;
+    held = true;
+    while (!let_go) std::this_thread::yield();
+  });
+  std::thread checkpoint([&] {
+    slow = std::this_thread::get_id();
+    started = true;
+    (void)ada.store->Checkpoint().ok();
+  });
+  CHECK(Eventually([&] { return held.load(); }));
+  ada.Save("ada/b", "text");
+  const journal::Lsn end = ada.store->Facts().end;
+  CHECK(Eventually([&] { return ada.store->Facts().durable >= end; }));
+  let_go = true;
+  checkpoint.join();
+}
+
+TEST_CASE("changes that the index did not get yet are bounded, and none is refused for it") {
+  volume::VolumeOptions options = CrashOptions();
+  options.max_overlay_bytes = 20'000;
+  SimStore ada(options);
+  for (int i = 0; i < 200; ++i) {
+    ada.Save("ada/f" + std::to_string(i), "text");
+    REQUIRE(ada.store->Facts().overlay_bytes < 2 * options.max_overlay_bytes);
+  }
+  CHECK(ada.store.ReadTree()->size() >= 200);
+  ada.Reopen();
+  ada.CheckVerifies();
+}
+
+TEST_CASE("a lack of room while one chain's file is synced holds up no other") {
+  SimStore ada;
+  REQUIRE(ada.store.AddAgent("bob").ok());
+  for (const char* path : {"ada/a", "bob/a"}) ada.Save(path, "text");
+  REQUIRE(ada.store->RunCommitterOnce().ok());
+  ada.io.FailAt(1, ENOSPC, SimCall::kDataSync);  // the journal is synced: it is ada's segment
+  CHECK_FALSE(ada.store->Checkpoint().ok());
+  const StreamId bob = ada.store->FindAgent("bob")->stream;
+  const uint64_t records = LinesOf(ada.io, bob);
+  ada.Save("ada/b", "text");
+  ada.Save("bob/b", "text");
+  (void)ada.store->RunCommitterOnce().ok();
+  CHECK(LinesOf(ada.io, bob) > records);
+  CHECK(ada.store->FindAgent("bob")->read_only_reason.empty());
+  ada.Reopen();
+  CHECK(ada.store.ReadTree()->count("ada/b") == 1);
+  ada.CheckVerifies();
+}
+
+TEST_CASE("a full journal that is not sealed yet is verified as well") {
+  SimStore ada;
+  const uint64_t number = ada.store->Facts().end.journal;
+  for (int i = 0; ada.store->Facts().end.journal == number; ++i) {
+    ada.Save("ada/f" + std::to_string(i), Bytes(8000, static_cast<char>('a' + i)));
+  }
+  ada.CheckVerifies();
+  const std::string path = journal::JournalPath(number);
+  const Bytes bytes = ReadWholeFile(ada.io, path).value();
+  const size_t at = bytes.find(R"("path":"f1")");
+  REQUIRE(at != Bytes::npos);
+  REQUIRE(ada.io.Overwrite(path, at, "X"));
+  const auto report = volume::VerifyVolume(*ada.store, {}, {});
+  REQUIRE(report.ok());
+  const auto names_it = [&](const volume::VerifyProblem& problem) {
+    return problem.what == "journal" && problem.where.find(path) != std::string::npos;
+  };
+  CHECK(std::any_of(report->problems.begin(), report->problems.end(), names_it));
 }
 
 }  // namespace memoirfs::testing

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "fs/daemon/request.h"
+#include "store/base/printable.h"
 
 namespace memoirfs::cli {
 namespace {
@@ -135,19 +136,6 @@ std::string HumanBytes(uint64_t bytes) {
     ++unit;
   }
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-std::string Printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out += fmt::format("\\x{:02x}", byte);
-    }
-  }
-  return out;
 }
 
 }  // namespace memoirfs::cli

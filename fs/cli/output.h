@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/printable.h"
 #include "store/base/status.h"
 #include "store/volume/verify.h"
 
@@ -59,7 +60,5 @@ class ProgressBar {
 
 // "1.4 MiB"; exact below 1 KiB.
 std::string HumanBytes(uint64_t bytes);
-// Text from a store for a terminal: control characters as \xNN, so that no name can redraw it.
-std::string Printable(std::string_view text);
 
 }  // namespace memoirfs::cli

@@ -41,7 +41,7 @@ Json ToJson(const std::vector<Leftovers>& leftovers) {
 void PrintLeftovers(const std::vector<Leftovers>& leftovers, const Output& output) {
   for (const Leftovers& folder : leftovers) {
     output.Text("left over in " + folder.folder + "/: " + std::to_string(folder.names.size()) +
-                " file(s), for example " + Printable(folder.names.front()));
+                " file(s), for example " + folder.names.front());
   }
 }
 
@@ -86,7 +86,7 @@ Result<volume::RepairReport> RepairUnderLock(const std::string& store) {
 int Repair(const std::string& store, const Output& output) {
   const Result<volume::RepairReport> report = RepairUnderLock(store);
   if (!report.ok()) return output.Fail("fsck", report.status());
-  for (const std::string& note : report->notes) output.Text(Printable(note));
+  for (const std::string& note : report->notes) output.Text(note);
   output.Text("Rebuilt the index from " + std::to_string(report->records) + " record(s)");
   const Json facts{{"rebuilt_records", report->records}, {"notes", report->notes}};
   const int exit_code = VerifyAndPrint(store, facts, output);

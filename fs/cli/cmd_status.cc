@@ -7,23 +7,21 @@
 namespace memoirfs::cli {
 namespace {
 
-std::string Text(const Json& json, const char* key) {
-  return Printable(json.value(key, std::string()));
-}
+std::string Text(const Json& json, const char* key) { return json.value(key, std::string()); }
 
 void PrintHealth(const Json& status, const Output& output) {
   const bool read_only = status.value("read_only", false);
   const std::string reason = Text(status, "read_only_reason");
-  if (read_only) output.Text(output.Paint(Colour::kRed, "read-only  ") + reason);
+  if (read_only) output.Text(Colour::kRed, "read-only  ", reason);
   if (const std::string pending = Text(status, "purge_pending"); !pending.empty()) {
-    output.Text(output.Paint(Colour::kYellow, "purge      ") + "not finished: " + pending);
+    output.Text(Colour::kYellow, "purge      ", "not finished: " + pending);
   }
   const auto corrupt = status.value("corrupt_objects", uint64_t{0});
   if (corrupt == 0) {
     output.Text("corrupt    nothing known; 'memoirfs verify' reads everything");
     return;
   }
-  output.Text(output.Paint(Colour::kRed, "corrupt    ") + std::to_string(corrupt) + " object(s)");
+  output.Text(Colour::kRed, "corrupt    ", std::to_string(corrupt) + " object(s)");
   for (const Json& object : status.value("corrupt", Json::array())) {
     output.Text("           " + Text(object, "digest") + "  " + Text(object, "why"));
   }
@@ -61,14 +59,16 @@ void PrintDeadMounts(const std::string& store, const Output& output) {
   for (const fuse::MountEntry& mount : *mounts) {
     if (mount.type != fuse::kFileSystemType || mount.source != store) continue;
     if (!daemon::IsDeadMount(mount.mountpoint)) continue;
-    output.Text(output.Paint(Colour::kRed, "dead       ") + Printable(mount.mountpoint) +
-                ": its daemon is gone. 'memoirfs mount' puts a new one there, 'memoirfs umount' "
-                "takes it away");
+    output.Text(
+        Colour::kRed, "dead       ",
+        mount.mountpoint +
+            ": its daemon is gone. 'memoirfs mount' puts a new one there, 'memoirfs umount' "
+            "takes it away");
   }
 }
 
 void Print(const Json& status, const std::string& store, const Output& output) {
-  output.Text("store      " + Printable(store) + "  (" + Text(status, "store_id") + ")");
+  output.Text("store      " + store + "  (" + Text(status, "store_id") + ")");
   const bool served = status.at("pid").is_number();
   output.Text("daemon     " +
               (served ? "pid " + std::to_string(status["pid"].get<int>()) : "none; not mounted"));

@@ -7,13 +7,10 @@
 namespace memoirfs::cli {
 namespace {
 
-std::string Text(const Json& json, const char* key) {
-  return Printable(json.value(key, std::string()));
-}
+std::string Text(const Json& json, const char* key) { return json.value(key, std::string()); }
 
 void PrintProblem(const Json& problem, const Output& output) {
-  output.Text(output.Paint(Colour::kRed, "BROKEN  ") + Text(problem, "what") + ": " +
-              Text(problem, "where"));
+  output.Text(Colour::kRed, "BROKEN  ", Text(problem, "what") + ": " + Text(problem, "where"));
   output.Text("        expected  " + Text(problem, "expected"));
   output.Text("        found     " + Text(problem, "found"));
 }
@@ -31,7 +28,7 @@ int PrintVerifyReport(const std::string& report, const Output& output) {
       json.value("streams", 0ULL), json.value("records", 0ULL), json.value("objects", 0ULL),
       HumanBytes(json.value("bytes", uint64_t{0})), json.value("packs", 0ULL), Text(json, "level"));
   if (verdict == "intact") {
-    output.Text(output.Paint(Colour::kGreen, "OK      ") + counted);
+    output.Text(Colour::kGreen, "OK      ", counted);
     return kSuccess;
   }
   if (verdict == "empty") {

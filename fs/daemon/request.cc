@@ -112,13 +112,13 @@ Result<volume::VerifyLevel> LevelOfName(std::string_view name) {
     return static_cast<volume::VerifyLevel>(*index);
   }
   return Status(Code::kInvalidArgument, "a level is one of heads, chains, index, objects; not: '" +
-                                            EscapeInvalidUtf8(name) + "'");
+                                            std::string(name) + "'");
 }
 
 Result<std::string> EncodeRequest(const Request& request) {
   for (const std::string* text : {&request.mountpoint, &request.path}) {
     if (!IsValidUtf8(*text)) {
-      return Status(Code::kIllegalName, "not valid UTF-8: '" + EscapeInvalidUtf8(*text) + "'");
+      return Status(Code::kIllegalName, "not valid UTF-8: '" + *text + "'");
     }
   }
   Json json = {{"op", OperationName(request.operation)},

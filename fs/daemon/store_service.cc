@@ -109,8 +109,8 @@ Result<AgentFacts> FindWithHistory(const volume::Volume& volume, const std::stri
   for (AgentFacts& agent : volume.ListAgents()) {
     if (agent.name == name) return std::move(agent);
   }
-  return Status(Code::kNotFound, "there is no agent '" + EscapeInvalidUtf8(name) +
-                                     "' in this store. See: memoirfs agent list");
+  return Status(Code::kNotFound,
+                "there is no agent '" + name + "' in this store. See: memoirfs agent list");
 }
 
 Result<std::string> NameIn(const Request& request) {

@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 import harness
 
@@ -261,6 +263,47 @@ class Endings(MountCase):
         self.assertEqual(process.pid, store.pid())
         store.command("umount", point)
         self.assertEqual(0, process.wait(timeout=20))
+
+
+class HostileNames(MountCase):
+    """A name from outside reaches neither a terminal nor the log as it is."""
+
+    def tell_tale(self, *texts):
+        for text in texts:
+            for raw in (b"\033", b"\nforged", "\u202e".encode(), "\u009b".encode()):
+                self.assertNotIn(raw, text)
+
+    def test_in_a_mount_point(self):
+        store = self.new_store("a")
+        point = store.scratch / "mnt\nforged\033[2J\u202e\u009b"
+        point.mkdir()
+        mounted = store.command("mount", point)
+        store.daemons.add(store.pid())
+        refused = store.command("mount", point, expect=1)
+        status = store.command("status")
+        unmounted = store.command("umount", point)
+        for done in (mounted, refused, status, unmounted):
+            self.tell_tale(done.stdout, done.stderr)
+            self.assertIn(rb"mnt\x0aforged\x1b[2J\u202e\u009b", done.stdout + done.stderr)
+        self.tell_tale(store.logs().encode())
+        self.assertIn(r"mnt\x0aforged", store.logs())
+
+    def test_of_a_store(self):
+        scratch = Path(tempfile.mkdtemp(prefix="memoirfs-e2e-"))
+        store = self.new_store("a", path=scratch / "store\nforged\033[2J", scratch=scratch)
+        for words in (("init",), ("status",), ("mount", store.path), ("cat", "a", "x\033[2J"),
+                      ("agent", "rm", "x\033[2J"), ("log", "a", "x\033[2J"), ("log", "\033[2J")):
+            done = store.command(*words, expect=None)
+            self.assertTrue(done.stdout + done.stderr)
+            self.tell_tale(done.stdout, done.stderr)
+
+    def test_on_the_command_line(self):
+        store = self.new_store()
+        for words in (("status", "--x\033[2J"), ("log", "a", "--limit", "\033[2J"), ("\033[2J",),
+                      ("verify", "--level", "\033[2J"), ("bench", "--against", "\033[2J")):
+            done = store.command(*words, expect=2)
+            self.assertTrue(done.stderr)
+            self.tell_tale(done.stdout, done.stderr)
 
 
 class Refusals(MountCase):

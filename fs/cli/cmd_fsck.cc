@@ -60,7 +60,7 @@ int VerifyAndPrint(const std::string& store, const Json& facts, const Output& ou
   if (!report.ok()) return output.Fail("fsck", report.status());
   Json json = Json::parse(*report);
   json.update(facts);
-  return PrintVerifyReport(json.dump(), output);
+  return PrintVerifyReport(DumpJson(json), output);
 }
 
 int Examine(const std::string& store, const Output& output) {

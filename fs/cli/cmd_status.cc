@@ -7,13 +7,11 @@
 namespace memoirfs::cli {
 namespace {
 
-std::string Text(const Json& json, const char* key) { return json.value(key, std::string()); }
-
 void PrintHealth(const Json& status, const Output& output) {
   const bool read_only = status.value("read_only", false);
-  const std::string reason = Text(status, "read_only_reason");
+  const std::string reason = TextOf(status, "read_only_reason");
   if (read_only) output.Text(Colour::kRed, "read-only  ", reason);
-  if (const std::string pending = Text(status, "purge_pending"); !pending.empty()) {
+  if (const std::string pending = TextOf(status, "purge_pending"); !pending.empty()) {
     output.Text(Colour::kYellow, "purge      ", "not finished: " + pending);
   }
   const auto corrupt = status.value("corrupt_objects", uint64_t{0});
@@ -23,7 +21,7 @@ void PrintHealth(const Json& status, const Output& output) {
   }
   output.Text(Colour::kRed, "corrupt    ", std::to_string(corrupt) + " object(s)");
   for (const Json& object : status.value("corrupt", Json::array())) {
-    output.Text("           " + Text(object, "digest") + "  " + Text(object, "why"));
+    output.Text("           " + TextOf(object, "digest") + "  " + TextOf(object, "why"));
   }
 }
 
@@ -31,7 +29,7 @@ void PrintMounts(const Json& status, const Output& output) {
   std::vector<std::vector<std::string>> rows = {{"MOUNTPOINT", "AGENT", ""}};
   for (const Json& mount : status.at("mounts")) {
     const Json& agent = mount.at("agent");
-    rows.push_back({Text(mount, "mountpoint"),
+    rows.push_back({TextOf(mount, "mountpoint"),
                     agent.is_string() ? agent.get<std::string>() : "(all)",
                     mount.value("read_only", false) ? "read-only" : ""});
   }
@@ -43,8 +41,8 @@ void PrintMounts(const Json& status, const Output& output) {
 void PrintAgents(const Json& status, const Output& output) {
   std::vector<std::vector<std::string>> rows = {{"AGENT", "RECORDS", "HEAD", "LAST CHANGE", ""}};
   for (const Json& agent : status.at("agents")) {
-    rows.push_back({Text(agent, "name"), std::to_string(agent.at("seq").get<uint64_t>()),
-                    Text(agent, "hash").substr(0, 16), Text(agent, "ts"),
+    rows.push_back({TextOf(agent, "name"), std::to_string(agent.at("seq").get<uint64_t>()),
+                    TextOf(agent, "hash").substr(0, 16), TextOf(agent, "ts"),
                     agent.value("removed", false) ? "removed" : ""});
   }
   if (rows.size() == 1) return;
@@ -68,12 +66,12 @@ void PrintDeadMounts(const std::string& store, const Output& output) {
 }
 
 void Print(const Json& status, const std::string& store, const Output& output) {
-  output.Text("store      " + store + "  (" + Text(status, "store_id") + ")");
+  output.Text("store      " + store + "  (" + TextOf(status, "store_id") + ")");
   const bool served = status.at("pid").is_number();
   output.Text("daemon     " +
               (served ? "pid " + std::to_string(status["pid"].get<int>()) : "none; not mounted"));
   PrintDeadMounts(store, output);
-  output.Text("anchored   " + Text(status, "anchored"));
+  output.Text("anchored   " + TextOf(status, "anchored"));
   if (served) {
     output.Text("unsaved    " + HumanBytes(status.value("dirty_bytes", uint64_t{0})) + " in " +
                 std::to_string(status.value("open_files", uint64_t{0})) + " open file(s)");

@@ -82,7 +82,7 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
   if (!mountpoint.ok()) return output.Fail("umount", mountpoint.status());
   const Status status = Umount(options, *mountpoint, invocation);
   if (!status.ok()) return output.Fail("umount", status);
-  output.Json(Json{{"mountpoint", *mountpoint}}.dump());
+  output.Json(DumpJson(Json{{"mountpoint", *mountpoint}}));
   output.Text("Unmounted " + *mountpoint);
   return kSuccess;
 }

@@ -7,12 +7,10 @@
 namespace memoirfs::cli {
 namespace {
 
-std::string Text(const Json& json, const char* key) { return json.value(key, std::string()); }
-
 void PrintProblem(const Json& problem, const Output& output) {
-  output.Text(Colour::kRed, "BROKEN  ", Text(problem, "what") + ": " + Text(problem, "where"));
-  output.Text("        expected  " + Text(problem, "expected"));
-  output.Text("        found     " + Text(problem, "found"));
+  output.Text(Colour::kRed, "BROKEN  ", TextOf(problem, "what") + ": " + TextOf(problem, "where"));
+  output.Text("        expected  " + TextOf(problem, "expected"));
+  output.Text("        found     " + TextOf(problem, "found"));
 }
 
 }  // namespace
@@ -23,10 +21,11 @@ int PrintVerifyReport(const std::string& report, const Output& output) {
   const Json& problems = json.at("problems");
   const std::string verdict = json.at("verdict");
   for (const Json& problem : problems) PrintProblem(problem, output);
-  const std::string counted = fmt::format(
-      "{} chain(s), {} record(s), {} object(s), {}, {} pack(s), level {}",
-      json.value("streams", 0ULL), json.value("records", 0ULL), json.value("objects", 0ULL),
-      HumanBytes(json.value("bytes", uint64_t{0})), json.value("packs", 0ULL), Text(json, "level"));
+  const std::string counted =
+      fmt::format("{} chain(s), {} record(s), {} object(s), {}, {} pack(s), level {}",
+                  json.value("streams", 0ULL), json.value("records", 0ULL),
+                  json.value("objects", 0ULL), HumanBytes(json.value("bytes", uint64_t{0})),
+                  json.value("packs", 0ULL), TextOf(json, "level"));
   if (verdict == "intact") {
     output.Text(Colour::kGreen, "OK      ", counted);
     return kSuccess;

@@ -190,7 +190,7 @@ Result<std::string> Daemon::HandleUmount(const Request& request) {
   Log(LogLevel::kInfo, "daemon.unmounted", request.mountpoint);
   TRY(MakeDurable());
   const bool last = mounts_->count() == 0;
-  return Json{{"mountpoint", request.mountpoint}, {"last", last}}.dump();
+  return DumpJson(Json{{"mountpoint", request.mountpoint}, {"last", last}});
 }
 
 ServingFacts Daemon::Facts() const {

@@ -18,10 +18,6 @@ using volume::VerifyProblem;
 using volume::VerifyProgress;
 using volume::VerifyReport;
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // Passes progress on at most ten times a second; false when nobody is there to hear of the result.
 class ProgressThrottle {
  public:
@@ -181,7 +177,7 @@ Result<std::string> StoreService::Verify(const Request& request, ReplySink& sink
   for (const VerifyProblem& problem : store_.rollback()) {
     if (!request.agent || problem.agent == request.agent) report.problems.push_back(problem);
   }
-  return Dump(ReportJson(report, request.level));
+  return DumpJson(ReportJson(report, request.level));
 }
 
 Result<std::string> StoreService::ShowLog(const Request& request, ReplySink& sink) {
@@ -200,8 +196,9 @@ Result<std::string> StoreService::ShowLog(const Request& request, ReplySink& sin
     ASSIGN_OR_RETURN(NewestRecords own, CollectLog(volume, agent, request));
     newest.Merge(std::move(own));
   }
-  for (const auto& record : newest.records()) TRY(sink.Item(Dump(Json{{"line", record.second}})));
-  return Dump(Json{{"records", newest.records().size()}});
+  for (const auto& record : newest.records())
+    TRY(sink.Item(DumpJson(Json{{"line", record.second}})));
+  return DumpJson(Json{{"records", newest.records().size()}});
 }
 
 Result<std::string> StoreService::Cat(const Request& request, ReplySink& sink) {
@@ -223,7 +220,7 @@ Result<std::string> StoreService::Cat(const Request& request, ReplySink& sink) {
     if (!piece.ok()) return piece.status().WithContext(name + ":" + path);
     TRY(sink.Data(piece.value()));
   }
-  return Dump(
+  return DumpJson(
       Json{{"bytes", content.size}, {"digest", content.digest.ToHex()}, {"seq", inode->seq.value}});
 }
 
@@ -246,7 +243,7 @@ Result<std::string> StoreService::ListAgents() const {
     ASSIGN_OR_RETURN(Json json, ParseJson(AgentToJson(agent)));
     agents.push_back(std::move(json));
   }
-  return Dump(Json{{"agents", agents}});
+  return DumpJson(Json{{"agents", agents}});
 }
 
 Result<std::string> StoreService::RemoveAgent(const Request& request) {
@@ -272,7 +269,7 @@ Result<std::string> StoreService::RemoveAgent(const Request& request) {
   TRY(request.purge ? store_.PurgeAgent(agent) : store_.volume().RemoveAgent(name, false));
   hooks_.AgentChanged(name);
   TRY(store_.UpdateAnchors());
-  return Dump(Json{{"agent", name}, {"history", request.purge ? "deleted" : "kept"}});
+  return DumpJson(Json{{"agent", name}, {"history", request.purge ? "deleted" : "kept"}});
 }
 
 }  // namespace memoirfs::daemon

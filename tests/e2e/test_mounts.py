@@ -297,6 +297,17 @@ class HostileNames(MountCase):
             self.assertTrue(done.stdout + done.stderr)
             self.tell_tale(done.stdout, done.stderr)
 
+    def test_that_is_not_utf_8(self):
+        scratch = tempfile.mkdtemp(prefix="memoirfs-e2e-")
+        store = self.new_store("a", path=os.fsdecode(os.fsencode(scratch) + b"/store\xff"),
+                               scratch=scratch)
+        self.assertIn(rb"store\xff", store.command("init").stdout)
+        self.assertIn("store\ufffd", json.loads(store.command("init", "--json").stdout)["store"])
+        point = os.fsdecode(os.fsencode(scratch) + b"/mnt\xff")
+        os.mkdir(point)
+        self.assertIn(rb"mnt\xff", store.command("mount", point, expect=1).stderr)
+        self.assertIsNone(store.status()["pid"])
+
     def test_on_the_command_line(self):
         store = self.new_store()
         for words in (("status", "--x\033[2J"), ("log", "a", "--limit", "\033[2J"), ("\033[2J",),

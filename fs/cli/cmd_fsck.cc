@@ -56,7 +56,7 @@ Status CheckNotServed(const std::string& store) {
 // The report with `facts` beside it, and its exit code.
 int VerifyAndPrint(const std::string& store, const Json& facts, const Output& output) {
   const daemon::Request request{.operation = daemon::Operation::kVerify};
-  const Result<std::string> report = Ask(store, request, Access::kRead);
+  const Result<std::string> report = AskForReport(store, request);
   if (!report.ok()) return output.Fail("fsck", report.status());
   Json json = Json::parse(*report);
   json.update(facts);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fs/cli/store_access.h"
 #include "store/base/json.h"
 
 namespace memoirfs::cli {
@@ -13,7 +14,28 @@ void PrintProblem(const Json& problem, const Output& output) {
   output.Text("        found     " + TextOf(problem, "found"));
 }
 
+class ProblemSink final : public ConsoleSink {
+ public:
+  Status Item(const std::string& json) override {
+    ASSIGN_OR_RETURN(Json problem, ParseJson(json));
+    problems_.push_back(std::move(problem));
+    return {};
+  }
+  const Json& problems() const { return problems_; }
+
+ private:
+  Json problems_ = Json::array();
+};
+
 }  // namespace
+
+Result<std::string> AskForReport(const std::string& store, const daemon::Request& request) {
+  ProblemSink sink;
+  ASSIGN_OR_RETURN(const std::string answer, Ask(store, request, Access::kRead, sink));
+  ASSIGN_OR_RETURN(Json report, ParseJson(answer));
+  report["problems"] = sink.problems();
+  return DumpJson(report);
+}
 
 int PrintVerifyReport(const std::string& report, const Output& output) {
   output.Json(report);

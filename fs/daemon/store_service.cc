@@ -38,14 +38,15 @@ class ProgressThrottle {
   std::chrono::steady_clock::time_point next_{};
 };
 
+Json ProblemJson(const VerifyProblem& problem) {
+  return {{"what", problem.what},
+          {"where", problem.where},
+          {"expected", problem.expected},
+          {"found", problem.found}};
+}
+
+// Without the problems.
 Json ReportJson(const VerifyReport& report, volume::VerifyLevel level) {
-  Json problems = Json::array();
-  for (const VerifyProblem& problem : report.problems) {
-    problems.push_back({{"what", problem.what},
-                        {"where", problem.where},
-                        {"expected", problem.expected},
-                        {"found", problem.found}});
-  }
   const bool empty = report.nothing_to_verify();
   return {{"level", LevelName(level)},
           {"streams", report.streams},
@@ -53,7 +54,6 @@ Json ReportJson(const VerifyReport& report, volume::VerifyLevel level) {
           {"objects", report.objects},
           {"bytes", report.bytes},
           {"packs", report.packs},
-          {"problems", problems},
           {"verdict", !report.problems.empty() ? "broken"
                       : empty                  ? "empty"
                                                : "intact"}};
@@ -176,6 +176,10 @@ Result<std::string> StoreService::Verify(const Request& request, ReplySink& sink
                    volume::VerifyVolume(store_.volume(), {request.agent, request.level}, progress));
   for (const VerifyProblem& problem : store_.rollback()) {
     if (!request.agent || problem.agent == request.agent) report.problems.push_back(problem);
+  }
+  // One by one: there may be more of them than a line holds.
+  for (const VerifyProblem& problem : report.problems) {
+    TRY(sink.Item(DumpJson(ProblemJson(problem))));
   }
   return DumpJson(ReportJson(report, request.level));
 }

@@ -98,6 +98,16 @@ class Verify(VerifyCase):
                 segment.write_bytes(b"".join(lines))
                 store.command("verify")
 
+    def test_any_number_of_problems_of_a_mounted_store_is_told(self):
+        store = self.new_store("a")
+        store.mount()
+        names = {f"{number}-{'x' * 240}" for number in range(30_000)}  # 10 MB of problems
+        for name in names:
+            (store.path / "packs" / name).touch()
+        report = json.loads(store.command("verify", "--json", expect=1).stdout)
+        self.assertEqual("broken", report["verdict"])
+        self.assertEqual({f"packs/{name}" for name in names}, {p["where"] for p in report["problems"]})
+
     def rolled_back_store(self):
         """A store with an older state of itself in its place."""
         store = self.worked_store()

@@ -58,7 +58,7 @@ Result<Node> ViewImpl::SetAttributes(NodeId node, const AttributeChange& change,
       file ? ChangeBy{file->ActorFor(caller), &file->marks} : ChangeBy{ActorOf(caller), nullptr};
   if (change.size) TRY(core_->MakeRoom());
   const InodePin live = core_->inodes().Pin(KeyOf(parts));
-  TRY(live->ChangeAttributes(change, by));
+  TRY(OnceCommitted([&] { return live->ChangeAttributes(change, by); }));
   if (change.size) {
     NotifyContent(parts);
   } else {
@@ -112,7 +112,7 @@ Status ViewImpl::ChangeXattr(NodeId node, const std::string& name,
     return Status(Code::kPermission, "user.memoir.* is what the store says, and can't be set");
   }
   const InodePin live = core_->inodes().Pin(KeyOf(parts));
-  TRY(live->CommitAnd([&]() -> Status {
+  const auto set = [&]() -> Status {
     if (flags != 0) {
       const Code found = volume_.GetXattr(parts.stream, parts.ino, name).code();
       if (flags == XATTR_CREATE && found == Code::kOk) {
@@ -121,7 +121,8 @@ Status ViewImpl::ChangeXattr(NodeId node, const std::string& name,
       if (flags == XATTR_REPLACE && found == Code::kNoAttribute) return NoAttribute();
     }
     return volume_.SetXattr(parts.stream, parts.ino, name, value, ActorOf(caller));
-  }));
+  };
+  TRY(OnceCommitted([&] { return live->CommitAnd(set); }));
   NotifyAttributes(parts);
   return {};
 }

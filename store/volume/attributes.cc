@@ -23,7 +23,7 @@ Result<Inode> Volume::Impl::SetAttributes(StreamId stream_id, InodeId ino,
   const MutexLock lock(stream->mutex);
   ASSIGN_OR_RETURN(Inode inode, InodeOf(stream_id, ino));
   if (stream->creates.count(ino) != 0) {
-    return Status(Code::kInternal, "attributes of a file that is not committed");
+    return Status(Code::kUncommitted, "attributes of a file that is not committed");
   }
   Commit commit;
   commit.change.op = chain::Op::kAttr;
@@ -50,7 +50,7 @@ Status Volume::Impl::SetXattr(StreamId stream_id, InodeId ino, const std::string
   const MutexLock lock(stream->mutex);
   TRY(InodeOf(stream_id, ino));
   if (stream->creates.count(ino) != 0) {
-    return Status(Code::kInternal, "attribute of a file that is not committed");
+    return Status(Code::kUncommitted, "attribute of a file that is not committed");
   }
   Commit commit;
   commit.change.op = chain::Op::kXattr;

@@ -140,6 +140,7 @@ class Volume {
   Result<std::vector<std::string>> ListXattrs(StreamId stream, InodeId ino) const;
 
   // --- changes: one record each ---------------------------------------------------------------
+  // Where an inode must be committed and is not: kUncommitted.
   // A regular file that is not committed yet: visible, kept over a crash of the daemon by an
   // intent, recorded by its first CommitContent. Fifos and sockets are recorded at once.
   Result<Inode> Create(StreamId stream, InodeId parent, const std::string& name,

@@ -195,6 +195,28 @@ class Endings(MountCase):
         store.forget(point)
         self.assertEqual(b"not closed", (store.mount(point=point) / "a/memory/f").read_bytes())
 
+    def test_a_mount_of_a_store_that_was_moved_away(self):
+        store = self.new_store("a")
+        point = store.mount()
+        pid = store.pid()
+        moved = store.scratch / "moved"
+        with open(point / "a/memory/f", "w") as file:
+            file.write("kept")
+            os.rename(store.path, moved)
+            umount = [harness.binary(), "umount", point]
+            done = subprocess.run(umount, env=store.environment(), capture_output=True, timeout=60)
+            self.assertEqual(1, done.returncode, done.stderr)
+            self.assertIn(b"in use", done.stderr)
+        done = subprocess.run(umount, env=store.environment(), capture_output=True, timeout=60)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn(os.fsencode(store.path), done.stderr)
+        self.assertFalse(harness.is_mounted(point))
+        store.forget(point)
+        store.wait_for_end(pid)
+        store.path = moved
+        self.assertEqual(b"kept", store.command("cat", "a", "f").stdout)
+        store.command("umount", point, expect=1)
+
     def test_a_mount_in_use_is_not_taken_away(self):
         store = self.new_store("a")
         point = store.mount()

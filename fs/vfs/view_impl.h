@@ -144,6 +144,9 @@ class ViewImpl : public View {
 
   // --- xattrs ---------------------------------------------------------------------------------
   Result<Bytes> FactXattr(const NodeParts& parts, const std::string& name);
+  Result<Bytes> UserXattr(const NodeParts& parts, const std::string& name);
+  LiveInode::XattrChanges OrphanXattrs(const NodeParts& parts);
+  Status CheckXattrFlags(const NodeParts& parts, const std::string& name, bool removes, int flags);
   Status ChangeXattr(NodeId node, const std::string& name, const std::optional<Bytes>& value,
                      int flags, const Caller& caller);
 

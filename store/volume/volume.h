@@ -109,6 +109,10 @@ struct VolumeFacts {
 Status InitStore(const std::string& path, const VolumeOptions& options = {});
 Status InitStore(FileIo& io, const VolumeOptions& options = {});
 
+// What an extended attribute may be called and hold: kRange above 255 bytes, kIllegalName, and
+// kTooLarge above 64 KiB.
+Status CheckXattr(const std::string& name, const std::optional<Bytes>& value);
+
 class Volume {
  public:
   // Opens, recovering what a crash left. kUnknownFormat, kCorrupt, kNotFound with what to do.
@@ -163,10 +167,12 @@ class Volume {
   Result<std::optional<Inode>> Rename(StreamId stream, InodeId parent, const std::string& name,
                                       InodeId new_parent, const std::string& new_name,
                                       RenameMode mode, const chain::Actor& actor);
-  // Sets all attributes but type and btime. The inode must be committed.
+  // Sets all attributes but type and btime. The inode must be committed. Does nothing for an inode
+  // without a name but say so, as CommitContent.
   Result<Inode> SetAttributes(StreamId stream, InodeId ino, const Attributes& attributes,
                               const chain::Actor& actor);
-  // nullopt removes. kNoAttribute, kTooLarge (64 KiB a value). The inode must be committed.
+  // nullopt removes. kNoAttribute, and what CheckXattr says; kNotFound for an inode without a name
+  // too. The inode must be committed.
   Status SetXattr(StreamId stream, InodeId ino, const std::string& name,
                   const std::optional<Bytes>& value, const chain::Actor& actor);
 

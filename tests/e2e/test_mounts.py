@@ -225,6 +225,31 @@ class Endings(MountCase):
             file.write("still works")
         self.assertEqual("still works", (point / "a/memory/f").read_text())
 
+    def test_a_lazy_end_leaves_a_busy_sibling_alone(self):
+        store = self.new_store("a")
+        ended, other = store.mount(), store.mount()
+        pid = store.pid()
+        cut = open(ended / "a/memory/cut", "w")
+        kept = open(other / "a/memory/kept", "w")
+        cut.write("written before")
+        cut.flush()
+        store.command("umount", "--lazy", ended)
+        self.assertFalse(harness.is_mounted(ended))
+        store.forget(ended)
+        with self.assertRaises(OSError) as gone:
+            os.write(cut.fileno(), b"too late")
+        self.assertEqual(errno.ENOTCONN, gone.exception.errno)
+        with self.assertRaises(OSError):
+            cut.close()
+        kept.write("written after")
+        kept.close()
+        self.assertEqual("written after", (other / "a/memory/kept").read_text())
+        self.assertEqual("written before", (other / "a/memory/cut").read_text())
+        self.assertEqual(pid, store.pid())
+        self.assertEqual([str(other)], [mount["mountpoint"] for mount in store.status()["mounts"]])
+        store.umount(other)
+        store.wait_for_end(pid)
+
     def test_a_dead_mount_is_cleaned_up(self):
         store = self.new_store("a")
         point = store.mount()

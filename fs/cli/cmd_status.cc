@@ -51,17 +51,23 @@ void PrintAgents(const Json& status, const Output& output) {
 }
 
 // What a daemon that was killed leaves behind: each access fails until it is taken away.
-void PrintDeadMounts(const std::string& store, const Output& output) {
+std::vector<std::string> DeadMountsOf(const std::string& store) {
+  std::vector<std::string> dead;
   const auto mounts = fuse::ReadMountInfo();
-  if (!mounts.ok()) return;
+  if (!mounts.ok()) return dead;
   for (const fuse::MountEntry& mount : *mounts) {
     if (mount.type != fuse::kFileSystemType || mount.source != store) continue;
-    if (!daemon::IsDeadMount(mount.mountpoint)) continue;
-    output.Text(
-        Colour::kRed, "dead       ",
-        mount.mountpoint +
-            ": its daemon is gone. 'memoirfs mount' puts a new one there, 'memoirfs umount' "
-            "takes it away");
+    if (daemon::IsDeadMount(mount.mountpoint)) dead.push_back(mount.mountpoint);
+  }
+  return dead;
+}
+
+void PrintDeadMounts(const Json& status, const Output& output) {
+  for (const Json& mountpoint : status.value("dead_mounts", Json::array())) {
+    output.Text(Colour::kRed, "dead       ",
+                mountpoint.get<std::string>() +
+                    ": its daemon is gone. 'memoirfs mount' puts a new one there, 'memoirfs "
+                    "umount' takes it away");
   }
 }
 
@@ -70,7 +76,7 @@ void Print(const Json& status, const std::string& store, const Output& output) {
   const bool served = status.at("pid").is_number();
   output.Text("daemon     " +
               (served ? "pid " + std::to_string(status["pid"].get<int>()) : "none; not mounted"));
-  PrintDeadMounts(store, output);
+  PrintDeadMounts(status, output);
   output.Text("anchored   " + TextOf(status, "anchored"));
   if (served) {
     output.Text("unsaved    " + HumanBytes(status.value("dirty_bytes", uint64_t{0})) + " in " +
@@ -85,15 +91,23 @@ void Print(const Json& status, const std::string& store, const Output& output) {
   PrintAgents(status, output);
 }
 
+Result<Json> AskForStatus(const std::string& store, const std::string& agent) {
+  daemon::Request request{.operation = daemon::Operation::kStatus};
+  if (!agent.empty()) request.agent = agent;
+  ASSIGN_OR_RETURN(const std::string answer, Ask(store, request, Access::kRead));
+  ASSIGN_OR_RETURN(Json status, ParseJson(answer));
+  // Nobody knows whose a dead mount was: one agent is not told of any.
+  if (agent.empty()) status["dead_mounts"] = DeadMountsOf(store);
+  return status;
+}
+
 int Run(const std::string& agent, const Invocation& invocation, const Output& output) {
   const Result<std::string> store = invocation.StorePath();
   if (!store.ok()) return output.Fail("status", store.status());
-  daemon::Request request{.operation = daemon::Operation::kStatus};
-  if (!agent.empty()) request.agent = agent;
-  const Result<std::string> status = Ask(*store, request, Access::kRead);
+  const Result<Json> status = AskForStatus(*store, agent);
   if (!status.ok()) return output.Fail("status", status.status());
-  output.Json(*status);
-  if (!output.json()) Print(Json::parse(*status), *store, output);
+  output.Json(DumpJson(*status));
+  if (!output.json()) Print(*status, *store, output);
   return kSuccess;
 }
 

@@ -271,9 +271,14 @@ class Endings(MountCase):
     def test_a_dead_mount_can_be_unmounted(self):
         store = self.new_store("a")
         point = store.mount()
+        self.assertEqual([], store.status()["dead_mounts"])
         store.kill()
         self.assertIn(f"dead       {point}".encode(), store.command("status").stdout)
+        self.assertEqual([str(point)], store.status()["dead_mounts"])
+        self.assertEqual([], store.status()["mounts"])
+        self.assertNotIn(os.fsencode(point), store.command("status", "--agent", "a").stdout)
         store.umount(point)
+        self.assertEqual([], store.status()["dead_mounts"])
         self.assertEqual([], os.listdir(point))
 
     @unittest.skipUnless(harness.is_root(), "mounting a store read-only below needs root")

@@ -6,6 +6,7 @@
 #include "fs/cli/store_access.h"
 #include "store/base/file_name.h"
 #include "store/base/json.h"
+#include "store/base/printable.h"
 
 namespace memoirfs::cli {
 namespace {
@@ -62,7 +63,7 @@ Status Confirm(const Options& options) {
     return Status(Code::kInvalidArgument,
                   "--purge deletes the history for good. Add --yes to say that it is meant");
   }
-  std::cerr << "Delete agent " << options.name
+  std::cerr << "Delete agent " << Printable(options.name)
             << " with its whole history, for good? Type its name to confirm: " << std::flush;
   std::string typed;
   std::getline(std::cin, typed);

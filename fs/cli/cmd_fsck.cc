@@ -41,7 +41,7 @@ Json ToJson(const std::vector<Leftovers>& leftovers) {
 void PrintLeftovers(const std::vector<Leftovers>& leftovers, const Output& output) {
   for (const Leftovers& folder : leftovers) {
     output.Text("left over in " + folder.folder + "/: " + std::to_string(folder.names.size()) +
-                " file(s), for example " + Printable(folder.names.front()));
+                " file(s), for example " + folder.names.front());
   }
 }
 
@@ -54,8 +54,7 @@ Status CheckNotServed(const std::string& store) {
 }
 
 Result<std::string> Verify(const std::string& store) {
-  const daemon::Request request{.operation = daemon::Operation::kVerify};
-  return Ask(store, request, Access::kRead);
+  return AskForReport(store, daemon::Request{.operation = daemon::Operation::kVerify});
 }
 
 // The report with `facts` beside it, and its exit code.
@@ -63,7 +62,7 @@ int Print(const Result<std::string>& report, const Json& facts, const Output& ou
   if (!report.ok()) return output.Fail("fsck", report.status());
   Json json = Json::parse(*report);
   json.update(facts);
-  return PrintVerifyReport(json.dump(), output);
+  return PrintVerifyReport(DumpJson(json), output);
 }
 
 int Examine(const std::string& store, const Output& output) {
@@ -102,7 +101,7 @@ int Repair(const std::string& store, const Output& output) {
   }
   const Result<volume::RepairReport> report = RepairUnderLock(store);
   if (!report.ok()) return output.Fail("fsck", report.status());
-  for (const std::string& note : report->notes) output.Text(Printable(note));
+  for (const std::string& note : report->notes) output.Text(note);
   output.Text("Rebuilt the index from " + std::to_string(report->records) + " record(s)");
   const Json facts{{"rebuilt_records", report->records}, {"notes", report->notes}};
   const int exit_code = Print(Verify(store), facts, output);

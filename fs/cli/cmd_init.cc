@@ -29,7 +29,7 @@ int Run(const Invocation& invocation, const Output& output) {
   if (!path.ok()) return output.Fail("init", path.status());
   const Result<bool> made = InitOrCheck(*path);
   if (!made.ok()) return output.Fail("init", made.status());
-  output.Json(Json{{"store", *path}, {"created", *made}}.dump());
+  output.Json(DumpJson(Json{{"store", *path}, {"created", *made}}));
   output.Text((*made ? "Made a store at " : "There is a store already at ") + *path);
   if (*made) output.Text("Next: memoirfs agent add NAME");
   return kSuccess;

@@ -21,14 +21,12 @@ using Row = std::vector<std::string>;
 std::string Who(const chain::Actor& actor) {
   if (actor == chain::Actor{}) return "";
   if (actor.pid == 0) return "uid " + std::to_string(actor.uid);
-  return Printable(actor.comm) + "[" + std::to_string(actor.pid) + "] uid " +
-         std::to_string(actor.uid);
+  return actor.comm + "[" + std::to_string(actor.pid) + "] uid " + std::to_string(actor.uid);
 }
 
 // A rename's path is where it went.
 std::string PathOf(const chain::Change& change) {
-  const std::string path = Printable(change.path);
-  return change.op == chain::Op::kRename ? Printable(change.name) + " -> " + path : path;
+  return change.op == chain::Op::kRename ? change.name + " -> " + change.path : change.path;
 }
 
 Row RowOf(const chain::ParsedRecord& record) {
@@ -79,7 +77,7 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
   if (sink.rows().size() > 1) {
     output.Table(sink.rows());
   } else {
-    output.Text(options.path.empty() ? "No records" : "No record of " + Printable(options.path));
+    output.Text(options.path.empty() ? "No records" : "No record of " + options.path);
   }
   return kSuccess;
 }

@@ -45,6 +45,8 @@ Status MountByDaemon(const std::string& store, const daemon::MountRequest& reque
   return Patiently([&]() -> Status {
     ASSIGN_OR_RETURN(const bool served, IsServed(store));
     if (!served && !daemon::IsWritable(store)) return MountUnwritable(store, request);
+    // Before a daemon is started that could not be asked.
+    TRY(daemon::EncodeRequest(RequestOf(request)));
     if (!served) {
       daemon::DaemonOptions options;
       options.store = store;
@@ -85,7 +87,7 @@ Status MountStore(const std::string& store, const daemon::MountRequest& request,
   if (foreground) return MountInForeground(store, request, output);
   TRY(MountByDaemon(store, request));
   TRY(CheckAnswers(request.mountpoint));
-  output.Json(Json{{"mountpoint", request.mountpoint}, {"store", store}}.dump());
+  output.Json(DumpJson(Json{{"mountpoint", request.mountpoint}, {"store", store}}));
   output.Text("Mounted at " + request.mountpoint);
   return {};
 }

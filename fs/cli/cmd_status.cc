@@ -7,25 +7,21 @@
 namespace memoirfs::cli {
 namespace {
 
-std::string Text(const Json& json, const char* key) {
-  return Printable(json.value(key, std::string()));
-}
-
 void PrintHealth(const Json& status, const Output& output) {
   const bool read_only = status.value("read_only", false);
-  const std::string reason = Text(status, "read_only_reason");
-  if (read_only) output.Text(output.Paint(Colour::kRed, "read-only  ") + reason);
-  if (const std::string pending = Text(status, "purge_pending"); !pending.empty()) {
-    output.Text(output.Paint(Colour::kYellow, "purge      ") + "not finished: " + pending);
+  const std::string reason = TextOf(status, "read_only_reason");
+  if (read_only) output.Text(Colour::kRed, "read-only  ", reason);
+  if (const std::string pending = TextOf(status, "purge_pending"); !pending.empty()) {
+    output.Text(Colour::kYellow, "purge      ", "not finished: " + pending);
   }
   const auto corrupt = status.value("corrupt_objects", uint64_t{0});
   if (corrupt == 0) {
     output.Text("corrupt    nothing known; 'memoirfs verify' reads everything");
     return;
   }
-  output.Text(output.Paint(Colour::kRed, "corrupt    ") + std::to_string(corrupt) + " object(s)");
+  output.Text(Colour::kRed, "corrupt    ", std::to_string(corrupt) + " object(s)");
   for (const Json& object : status.value("corrupt", Json::array())) {
-    output.Text("           " + Text(object, "digest") + "  " + Text(object, "why"));
+    output.Text("           " + TextOf(object, "digest") + "  " + TextOf(object, "why"));
   }
 }
 
@@ -33,7 +29,7 @@ void PrintMounts(const Json& status, const Output& output) {
   std::vector<std::vector<std::string>> rows = {{"MOUNTPOINT", "AGENT", ""}};
   for (const Json& mount : status.at("mounts")) {
     const Json& agent = mount.at("agent");
-    rows.push_back({Text(mount, "mountpoint"),
+    rows.push_back({TextOf(mount, "mountpoint"),
                     agent.is_string() ? agent.get<std::string>() : "(all)",
                     mount.value("read_only", false) ? "read-only" : ""});
   }
@@ -45,8 +41,8 @@ void PrintMounts(const Json& status, const Output& output) {
 void PrintAgents(const Json& status, const Output& output) {
   std::vector<std::vector<std::string>> rows = {{"AGENT", "RECORDS", "HEAD", "LAST CHANGE", ""}};
   for (const Json& agent : status.at("agents")) {
-    rows.push_back({Text(agent, "name"), std::to_string(agent.at("seq").get<uint64_t>()),
-                    Text(agent, "hash").substr(0, 16), Text(agent, "ts"),
+    rows.push_back({TextOf(agent, "name"), std::to_string(agent.at("seq").get<uint64_t>()),
+                    TextOf(agent, "hash").substr(0, 16), TextOf(agent, "ts"),
                     agent.value("removed", false) ? "removed" : ""});
   }
   if (rows.size() == 1) return;
@@ -55,25 +51,33 @@ void PrintAgents(const Json& status, const Output& output) {
 }
 
 // What a daemon that was killed leaves behind: each access fails until it is taken away.
-void PrintDeadMounts(const std::string& store, const Output& output) {
+std::vector<std::string> DeadMountsOf(const std::string& store) {
+  std::vector<std::string> dead;
   const auto mounts = fuse::ReadMountInfo();
-  if (!mounts.ok()) return;
+  if (!mounts.ok()) return dead;
   for (const fuse::MountEntry& mount : *mounts) {
     if (mount.type != fuse::kFileSystemType || mount.source != store) continue;
-    if (!daemon::IsDeadMount(mount.mountpoint)) continue;
-    output.Text(output.Paint(Colour::kRed, "dead       ") + Printable(mount.mountpoint) +
-                ": its daemon is gone. 'memoirfs mount' puts a new one there, 'memoirfs umount' "
-                "takes it away");
+    if (daemon::IsDeadMount(mount.mountpoint)) dead.push_back(mount.mountpoint);
+  }
+  return dead;
+}
+
+void PrintDeadMounts(const Json& status, const Output& output) {
+  for (const Json& mountpoint : status.value("dead_mounts", Json::array())) {
+    output.Text(Colour::kRed, "dead       ",
+                mountpoint.get<std::string>() +
+                    ": its daemon is gone. 'memoirfs mount' puts a new one there, 'memoirfs "
+                    "umount' takes it away");
   }
 }
 
 void Print(const Json& status, const std::string& store, const Output& output) {
-  output.Text("store      " + Printable(store) + "  (" + Text(status, "store_id") + ")");
+  output.Text("store      " + store + "  (" + TextOf(status, "store_id") + ")");
   const bool served = status.at("pid").is_number();
   output.Text("daemon     " +
               (served ? "pid " + std::to_string(status["pid"].get<int>()) : "none; not mounted"));
-  PrintDeadMounts(store, output);
-  output.Text("anchored   " + Text(status, "anchored"));
+  PrintDeadMounts(status, output);
+  output.Text("anchored   " + TextOf(status, "anchored"));
   if (served) {
     output.Text("unsaved    " + HumanBytes(status.value("dirty_bytes", uint64_t{0})) + " in " +
                 std::to_string(status.value("open_files", uint64_t{0})) + " open file(s)");
@@ -87,15 +91,23 @@ void Print(const Json& status, const std::string& store, const Output& output) {
   PrintAgents(status, output);
 }
 
+Result<Json> AskForStatus(const std::string& store, const std::string& agent) {
+  daemon::Request request{.operation = daemon::Operation::kStatus};
+  if (!agent.empty()) request.agent = agent;
+  ASSIGN_OR_RETURN(const std::string answer, Ask(store, request, Access::kRead));
+  ASSIGN_OR_RETURN(Json status, ParseJson(answer));
+  // Nobody knows whose a dead mount was: one agent is not told of any.
+  if (agent.empty()) status["dead_mounts"] = DeadMountsOf(store);
+  return status;
+}
+
 int Run(const std::string& agent, const Invocation& invocation, const Output& output) {
   const Result<std::string> store = invocation.StorePath();
   if (!store.ok()) return output.Fail("status", store.status());
-  daemon::Request request{.operation = daemon::Operation::kStatus};
-  if (!agent.empty()) request.agent = agent;
-  const Result<std::string> status = Ask(*store, request, Access::kRead);
+  const Result<Json> status = AskForStatus(*store, agent);
   if (!status.ok()) return output.Fail("status", status.status());
-  output.Json(*status);
-  if (!output.json()) Print(Json::parse(*status), *store, output);
+  output.Json(DumpJson(*status));
+  if (!output.json()) Print(*status, *store, output);
   return kSuccess;
 }
 

@@ -59,14 +59,14 @@ Status WaitUntilReleased(const std::string& store) {
               : Status(Code::kBusy, "unmounted, but the daemon is still at work on " + store);
 }
 
-Status Umount(const Options& options, const std::string& mountpoint, const Invocation& invocation) {
-  ASSIGN_OR_RETURN(const std::string store, StoreOf(mountpoint, invocation));
-  if (daemon::IsDeadMount(mountpoint)) return fuse::TakeMountAway(mountpoint, /*lazy=*/true);
-  ASSIGN_OR_RETURN(const bool served, IsServed(store));
-  if (!served) {  // read-only and without a socket: there is nothing to save
-    TRY(fuse::TakeMountAway(mountpoint, options.lazy));
-    return WaitUntilGone(mountpoint);
-  }
+// Its daemon notices, saves what is open, and ends.
+Status UmountWithoutAsking(const Options& options, const std::string& mountpoint) {
+  TRY(fuse::TakeMountAway(mountpoint, options.lazy));
+  return WaitUntilGone(mountpoint);
+}
+
+Status UmountByDaemon(const Options& options, const std::string& mountpoint,
+                      const std::string& store) {
   daemon::Request request{.operation = daemon::Operation::kUmount};
   request.mountpoint = mountpoint;
   request.lazy = options.lazy;
@@ -77,12 +77,30 @@ Status Umount(const Options& options, const std::string& mountpoint, const Invoc
   return result.value("last", false) ? WaitUntilReleased(store) : Status();
 }
 
+Status Umount(const Options& options, const std::string& mountpoint, const Invocation& invocation,
+              const Output& output) {
+  ASSIGN_OR_RETURN(const std::string store, StoreOf(mountpoint, invocation));
+  if (daemon::IsDeadMount(mountpoint)) return fuse::TakeMountAway(mountpoint, /*lazy=*/true);
+  const Result<bool> served = IsServed(store);
+  // The path is the mount's word, of when it was made; with --store it is the user's.
+  if (served.code() == Code::kNotFound && invocation.store.empty()) {
+    TRY(UmountWithoutAsking(options, mountpoint));
+    output.Warn("the store is not at " + store + " any more: its daemon could not be asked. It " +
+                "saves what is not saved yet, and ends with its last mount; see its log");
+    return {};
+  }
+  TRY(served);
+  // A daemon that has no socket serves a store that it cannot write: it has nothing to save.
+  return *served ? UmountByDaemon(options, mountpoint, store)
+                 : UmountWithoutAsking(options, mountpoint);
+}
+
 int Run(const Options& options, const Invocation& invocation, const Output& output) {
   const Result<std::string> mountpoint = daemon::ResolveMountpoint(options.mountpoint);
   if (!mountpoint.ok()) return output.Fail("umount", mountpoint.status());
-  const Status status = Umount(options, *mountpoint, invocation);
+  const Status status = Umount(options, *mountpoint, invocation, output);
   if (!status.ok()) return output.Fail("umount", status);
-  output.Json(Json{{"mountpoint", *mountpoint}}.dump());
+  output.Json(DumpJson(Json{{"mountpoint", *mountpoint}}));
   output.Text("Unmounted " + *mountpoint);
   return kSuccess;
 }

@@ -1,5 +1,4 @@
 #include "fs/cli/commands.h"
-#include "fs/cli/store_access.h"
 #include "fs/cli/verify_report.h"
 
 namespace memoirfs::cli {
@@ -16,7 +15,7 @@ int Run(const Options& options, const Invocation& invocation, const Output& outp
     daemon::Request request{.operation = daemon::Operation::kVerify};
     if (!options.agent.empty()) request.agent = options.agent;
     ASSIGN_OR_RETURN(request.level, daemon::LevelOfName(options.level));
-    return Ask(store, request, Access::kRead);
+    return AskForReport(store, request);
   };
   const Result<std::string> report = verify();
   if (!report.ok()) return output.Fail("verify", report.status());

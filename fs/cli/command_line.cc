@@ -121,8 +121,12 @@ std::optional<int> CommandLine::Parse(std::vector<std::string> words) {
                                    fmt::join(app_->remaining(true), " "),
                                    app_->get_subcommands().front()->get_name()));
     return kUsage;
+  } catch (const CLI::Success& asked) {  // for help, or the version
+    app_->exit(asked);
+    return kSuccess;
   } catch (const CLI::ParseError& error) {
-    return app_->exit(error) == 0 ? kSuccess : kUsage;
+    Output(false).Warn(fmt::format("{}. See: memoirfs --help", error.what()));
+    return kUsage;
   }
   return std::nullopt;
 }

@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   ::umask(077);
   ::signal(SIGCHLD, SIG_DFL);  // ignored, as some parents leave it, it hides how fusermount3 ended
   ::signal(SIGPIPE, SIG_IGN);  // a pager that is left ends us by a failed write
+  ::signal(SIGXFSZ, SIG_IGN);  // so does a file that `ulimit -f` keeps small
   try {
     return Main(argc, argv);
   } catch (const std::exception& error) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "fs/daemon/request.h"
+#include "store/base/printable.h"
 
 namespace memoirfs::cli {
 namespace {
@@ -32,10 +33,11 @@ std::string_view EscapeOf(Colour colour) {
   return "";
 }
 
-// Columns on a terminal, near enough: code points, the wide ones of East Asia as two.
+// Columns of what Printable shows on a terminal, near enough: code points, the wide ones of East
+// Asia as two.
 size_t Width(std::string_view text) {
   size_t width = 0;
-  for (const char c : text) {
+  for (const char c : Printable(text)) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte & 0xc0) == 0x80) continue;
     width += byte >= 0xe1 ? 2 : 1;
@@ -60,7 +62,14 @@ void PrintError(std::string_view text) {
 Output::Output(bool json) : json_(json), colour_(WantsColour()) {}
 
 void Output::Text(std::string_view line) const {
-  if (!json_) PrintLine(line);
+  if (!json_) PrintLine(Printable(line));
+}
+
+void Output::Text(Colour colour, std::string_view label, std::string_view rest) const {
+  if (json_) return;
+  const std::string shown = Printable(label);
+  PrintLine((colour_ ? fmt::format("{}{}\033[0m", EscapeOf(colour), shown) : shown) +
+            Printable(rest));
 }
 
 void Output::Json(std::string_view line) const {
@@ -87,13 +96,12 @@ void Output::Table(const std::vector<std::vector<std::string>>& rows) const {
       if (i + 1 < row.size()) line.append(widths[i] - Width(row[i]) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    Text(&row == &rows.front() ? Paint(Colour::kDim, line) : line);
+    if (&row == &rows.front()) {
+      Text(Colour::kDim, line);
+    } else {
+      Text(line);
+    }
   }
-}
-
-std::string Output::Paint(Colour colour, std::string_view text) const {
-  if (!colour_) return std::string(text);
-  return fmt::format("{}{}\033[0m", EscapeOf(colour), text);
 }
 
 int Output::Fail(std::string_view what, const Status& status) const {
@@ -135,19 +143,6 @@ std::string HumanBytes(uint64_t bytes) {
     ++unit;
   }
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
-
-std::string Printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out += fmt::format("\\x{:02x}", byte);
-    }
-  }
-  return out;
 }
 
 }  // namespace memoirfs::cli

@@ -1,7 +1,8 @@
 #pragma once
 
 // What a command prints: facts to stdout, as text or with --json as JSON; errors to stderr; a
-// progress bar on a terminal's stderr. Colour only on a terminal, and not with NO_COLOR.
+// progress bar on a terminal's stderr. Colour only on a terminal, and not with NO_COLOR. What
+// people read is escaped here, once, whatever names and messages it is made of.
 
 #include <string>
 #include <string_view>
@@ -22,19 +23,20 @@ class Output {
   explicit Output(bool json);
 
   bool json() const { return json_; }
-  // A line of text; nothing with --json.
+  // A line of text, as Printable shows it; nothing with --json.
   void Text(std::string_view line) const;
+  // The same, with `label` before it in a colour where stdout is a terminal.
+  void Text(Colour colour, std::string_view label, std::string_view rest = {}) const;
   // A line of JSON; nothing without --json.
   void Json(std::string_view line) const;
   // Bytes as they are, to stdout. kIo when they cannot be written.
   Status Raw(ByteView bytes) const;
-  // Columns aligned by their widest cell; the first row is the heading.
+  // Columns aligned by their widest cell, each as Printable shows it; the first row is the heading.
   void Table(const std::vector<std::vector<std::string>>& rows) const;
-  // `text` in a colour where stdout is a terminal.
-  std::string Paint(Colour colour, std::string_view text) const;
 
   // "memoirfs: <what>: <why>" on stderr, with --json an error object on stdout too; the exit code.
   int Fail(std::string_view what, const Status& status) const;
+  // "memoirfs: <text>" on stderr.
   void Warn(std::string_view text) const;
 
  private:
@@ -59,7 +61,5 @@ class ProgressBar {
 
 // "1.4 MiB"; exact below 1 KiB.
 std::string HumanBytes(uint64_t bytes);
-// Text from a store for a terminal: control characters as \xNN, so that no name can redraw it.
-std::string Printable(std::string_view text);
 
 }  // namespace memoirfs::cli

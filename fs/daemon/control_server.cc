@@ -36,6 +36,11 @@ class ChannelSink final : public ReplySink {
   LineChannel& channel_;
 };
 
+// Nothing was done: who asked may try again.
+Status TooMany() {
+  return {Code::kUnavailable, "the daemon answers too many requests already. Try again"};
+}
+
 // Without reading the request.
 void Refuse(int fd, const Status& reason) {
   LineChannel channel(fd, std::chrono::milliseconds(100));
@@ -52,9 +57,23 @@ Result<Peer> AdmittedPeer(int fd) {
 }  // namespace
 
 struct ControlServer::Connection {
+  enum class State {
+    kWaiting,  // for the whole of its request
+    kAnswering,
+    kDropped,  // instead of being answered: others wanted its place
+    kFinished,
+  };
+
   UniqueFd fd;
   std::thread thread;
-  std::atomic<bool> finished{false};
+  std::atomic<State> state{State::kWaiting};
+
+  bool HoldsPlace() const { return state == State::kWaiting || state == State::kAnswering; }
+  // One of two wins: its own thread, which has the request, or who wants its place.
+  bool LeaveWaiting(State next) {
+    State waiting = State::kWaiting;
+    return state.compare_exchange_strong(waiting, next);
+  }
 };
 
 Result<std::unique_ptr<ControlServer>> ControlServer::Start(const std::string& store,
@@ -117,7 +136,7 @@ size_t ControlServer::active() const {
   const MutexLock lock(mutex_);
   return static_cast<size_t>(
       std::count_if(connections_.begin(), connections_.end(),
-                    [](const auto& connection) { return !connection->finished; }));
+                    [](const auto& connection) { return connection->HoldsPlace(); }));
 }
 
 void ControlServer::AcceptLoop() {
@@ -137,9 +156,8 @@ void ControlServer::AcceptLoop() {
 void ControlServer::AcceptOne() {
   UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   if (!fd.valid()) return WaitForDescriptors();
-  if (active() >= options_.max_connections) {
-    return Refuse(fd.get(),
-                  {Code::kBusy, "the daemon answers too many requests already. Try again"});
+  if (active() >= options_.max_connections && !DropLongestWaiting()) {
+    return Refuse(fd.get(), TooMany());
   }
   auto connection = std::make_unique<Connection>();
   connection->fd = std::move(fd);
@@ -149,9 +167,21 @@ void ControlServer::AcceptOne() {
   try {
     served.thread = std::thread([this, &served] { Serve(served); });
   } catch (const std::system_error&) {
-    Refuse(served.fd.get(), {Code::kBusy, "the daemon can make no thread now. Try again"});
+    Refuse(served.fd.get(), {Code::kUnavailable, "the daemon can make no thread now. Try again"});
     connections_.pop_back();
   }
+}
+
+// Who connects and asks nothing must not keep out who does: of those whose request is not there
+// yet, the one that came first gives way. False where all are being answered.
+bool ControlServer::DropLongestWaiting() {
+  const MutexLock lock(mutex_);
+  for (const auto& connection : connections_) {
+    if (!connection->LeaveWaiting(Connection::State::kDropped)) continue;
+    ::shutdown(connection->fd.get(), SHUT_RD);  // its thread stops reading, and says so
+    return true;
+  }
+  return false;
 }
 
 // The one who waits to be accepted would wake us at once again.
@@ -166,7 +196,7 @@ void ControlServer::Serve(Connection& connection) {
   const Status status = Answer(connection);
   if (!status.ok()) Log(LogLevel::kInfo, "daemon.request", status.ToString());
   ::shutdown(connection.fd.get(), SHUT_RDWR);
-  connection.finished = true;
+  connection.state = Connection::State::kFinished;
 }
 
 Status ControlServer::Answer(Connection& connection) {
@@ -186,6 +216,7 @@ Result<std::string> ControlServer::HandleRequest(Connection& connection, LineCha
   ASSIGN_OR_RETURN(const Peer peer, AdmittedPeer(connection.fd.get()));
   const Result<std::string> line = channel.ReadLine(kMaxRequestBytes, deadline);
   if (!line.ok() && stopping_) return DaemonEnds();
+  if (!connection.LeaveWaiting(Connection::State::kAnswering)) return TooMany();
   TRY(line);
   ASSIGN_OR_RETURN(const Request request, DecodeRequest(*line));
   try {
@@ -201,7 +232,7 @@ void ControlServer::JoinFinished() {
     const MutexLock lock(mutex_);
     for (auto it = connections_.begin(); it != connections_.end();) {
       const auto here = it++;
-      if (!(*here)->finished) continue;
+      if ((*here)->state != Connection::State::kFinished) continue;
       finished.push_back(std::move(*here));
       connections_.erase(here);
     }

@@ -3,7 +3,8 @@
 // Answers requests on the control socket: one connection, one request. Each connection has a
 // thread of its own, so that long work (verify) and short questions (status) do not wait for each
 // other. Only the daemon's own user and root are answered. A peer that sends garbage, too much or
-// nothing costs one thread for a few seconds and gets an error.
+// nothing costs one thread for a few seconds and gets an error; where there are many, the one that
+// sent nothing for longest gives way.
 
 #include <atomic>
 #include <functional>
@@ -36,7 +37,7 @@ class ControlServer {
   // No new request is taken: those that wait are answered with DaemonEnds. The socket's name is
   // gone. Answers under way go on.
   void StopAccepting();
-  // Requests being answered now.
+  // Connections that wait for their request, or are being answered, now.
   size_t active() const;
 
  private:
@@ -46,6 +47,7 @@ class ControlServer {
                 ControlServerOptions options);
   void AcceptLoop();
   void AcceptOne();
+  bool DropLongestWaiting();
   void WaitForDescriptors();
   void RefuseWaiting();
   void Serve(Connection& connection);

@@ -24,7 +24,8 @@ Result<UniqueFd> BlockAndWatchSignals() {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
   // Blocked in this thread and, by inheritance, in all that start later: signalfd reads them.
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
+  // A peer that is gone, and `ulimit -f`: the write fails, of which its caller is told.
+  for (int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) return Status::FromErrno(errno, "make a signalfd");
   return fd;
@@ -162,7 +163,7 @@ Status Daemon::MakeDurable() {
   volume::Volume& volume = store_->volume();
   if (volume.Facts().read_only) return {};
   const Status status = volume.Checkpoint();
-  if (status.code() != Code::kNoSpace) return status;
+  if (!IsLackOfRoom(status.code())) return status;
   Log(LogLevel::kWarn, "daemon.checkpoint", status.ToString());
   return volume.Sync();
 }
@@ -189,7 +190,7 @@ Result<std::string> Daemon::HandleUmount(const Request& request) {
   Log(LogLevel::kInfo, "daemon.unmounted", request.mountpoint);
   TRY(MakeDurable());
   const bool last = mounts_->count() == 0;
-  return Json{{"mountpoint", request.mountpoint}, {"last", last}}.dump();
+  return DumpJson(Json{{"mountpoint", request.mountpoint}, {"last", last}});
 }
 
 ServingFacts Daemon::Facts() const {

@@ -10,6 +10,10 @@
 
 namespace memoirfs::daemon {
 
+bool IsLackOfRoom(Code code) {
+  return IsFull(code) || code == Code::kTooLarge;
+}
+
 struct Mounts::Entry {
   enum class State { kStarting, kServing, kStopping };
 
@@ -95,7 +99,7 @@ Result<std::shared_ptr<Mounts::Entry>> Mounts::TakeForUnmount(const std::string&
 Status Mounts::Unmount(const std::string& mountpoint, bool lazy) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, TakeForUnmount(mountpoint));
   Status status = entry->session->view().CommitAll();
-  if (status.code() == Code::kNoSpace) {
+  if (IsLackOfRoom(status.code())) {
     // Who closed the file was told so; the mount is not held for it.
     Log(LogLevel::kError, "daemon.unsaved", mountpoint + ": " + status.ToString());
     status = {};

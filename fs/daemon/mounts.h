@@ -22,6 +22,10 @@ struct MountRequest {
   bool allow_other = false;
 };
 
+// No room, whoever says so: the disk, a quota, or `ulimit -f`. It stays so until somebody makes
+// room.
+bool IsLackOfRoom(Code code);
+
 // Makes a session; tests give one that mounts nothing.
 using SessionFactory = std::function<Result<std::unique_ptr<fuse::Session>>(
     const fuse::SessionOptions&, const fuse::ViewFactory&)>;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "store/base/digest.h"
 #include "store/base/file_io.h"
@@ -51,17 +52,51 @@ bool HoldsStore(const std::string& path, const std::string& store_id) {
   return format.ok() && format->store_id == store_id;
 }
 
-// Whether the state in `directory` is that of the store at this place; it is from now on when it
-// was nobody's, or when the place that it names holds that store no longer.
-Result<bool> ClaimFor(const std::string& directory, const std::string& store_id,
-                      const std::string& store_path) {
+// Of two names of one directory, as a bind mount makes them, neither is a copy of the other.
+bool IsSameDirectory(const std::string& a, const std::string& b) {
+  struct stat left {};
+  struct stat right {};
+  return ::stat(a.c_str(), &left) == 0 && ::stat(b.c_str(), &right) == 0 &&
+         left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+}
+
+// The place whose state `directory` is; nothing where it is nobody's yet.
+Result<std::optional<std::string>> OwnerOf(const std::string& directory) {
   ASSIGN_OR_RETURN(const auto io, OpenRealIo(directory));
-  const Result<Bytes> owner = ReadWholeFile(*io, kOwnerFile);
-  if (!owner.ok() && owner.code() != Code::kNotFound) return owner.status();
-  if (owner.ok() && *owner == store_path) return true;
-  if (owner.ok() && HoldsStore(*owner, store_id)) return false;
-  TRY(WriteFileAtomically(*io, kOwnerFile, store_path));
-  return true;
+  Result<Bytes> owner = ReadWholeFile(*io, kOwnerFile);
+  if (owner.code() == Code::kNotFound) return std::optional<std::string>();
+  TRY(owner);
+  return std::optional<std::string>(std::move(owner).value());
+}
+
+Status SetOwner(const std::string& directory, const std::string& store_path) {
+  ASSIGN_OR_RETURN(const auto io, OpenRealIo(directory));
+  return WriteFileAtomically(*io, kOwnerFile, store_path);
+}
+
+// Which of the folders of this store's copies is that of the place; by its name, or else by another
+// name that the place has.
+Result<std::optional<std::string>> FindState(const std::string& all, const std::string& store_id,
+                                             const std::string& store_path) {
+  ASSIGN_OR_RETURN(const auto io, OpenRealIo(all));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, io->List("."));
+  std::optional<std::string> found;
+  for (const std::string& name : names) {
+    if (name != store_id && !name.starts_with(store_id + "-")) continue;
+    std::string directory = all + "/" + name;
+    ASSIGN_OR_RETURN(const std::optional<std::string> owner, OwnerOf(directory));
+    if (!owner) continue;
+    if (*owner == store_path) return std::optional<std::string>(std::move(directory));
+    if (!found && IsSameDirectory(*owner, store_path)) found = std::move(directory);
+  }
+  return found;
+}
+
+// Whether the state in `directory` may become that of another place: it is nobody's, or the place
+// that it names holds that store no longer.
+Result<bool> IsFree(const std::string& directory, const std::string& store_id) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> owner, OwnerOf(directory));
+  return !owner || !HoldsStore(*owner, store_id);
 }
 
 }  // namespace
@@ -87,12 +122,16 @@ Result<std::string> AbsolutePath(const std::string& path) {
 Result<std::string> StateDirectory(const std::string& store_id, const std::string& store_path) {
   TRY(CheckAgentName(store_id).WithContext("the store's id"));
   ASSIGN_OR_RETURN(const std::string state, XdgDirectory("XDG_STATE_HOME", ".local/state"));
-  std::string directory = state + "/memoirfs/" + store_id;
+  const std::string all = state + "/memoirfs";
+  TRY(MakeDirectories(all));
+  ASSIGN_OR_RETURN(const std::optional<std::string> known, FindState(all, store_id, store_path));
+  if (known) return *known;
+  std::string directory = all + "/" + store_id;
   TRY(MakeDirectories(directory));
-  ASSIGN_OR_RETURN(const bool ours, ClaimFor(directory, store_id, store_path));
-  if (ours) return directory;
-  directory += "-" + Sha256::Of(store_path).ToHex().substr(0, 16);
+  ASSIGN_OR_RETURN(const bool free, IsFree(directory, store_id));
+  if (!free) directory += "-" + Sha256::Of(store_path).ToHex().substr(0, 16);
   TRY(MakeDirectories(directory));
+  TRY(SetOwner(directory, store_path));
   return directory;
 }
 

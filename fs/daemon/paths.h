@@ -17,7 +17,8 @@ Result<std::string> DefaultStorePath();
 Result<std::string> AbsolutePath(const std::string& path);
 
 // ${XDG_STATE_HOME:-~/.local/state}/memoirfs/<store_id>, made 0700 where it does not exist.
-// It belongs to one place of the store, and moves along when the store was moved. A copy of a store
+// It belongs to one place of the store, whatever its names are (a bind mount gives it another), and
+// moves along when the store was moved. A copy of a store
 // has the same id, goes its own way and must not be taken for it: it gets a directory of its own,
 // <store_id>-<digest of its path>. kInvalidArgument for an id that is not a plain name.
 Result<std::string> StateDirectory(const std::string& store_id, const std::string& store_path);

@@ -14,10 +14,6 @@ constexpr std::array<std::string_view, 12> kOperationNames = {
 constexpr std::array<std::string_view, 4> kLevelNames = {"heads", "chains", "index", "objects"};
 constexpr int kMaxDepth = 32;
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Status Wrong(std::string_view member) {
   return Status(Code::kInvalidArgument,
                 "request: '" + std::string(member) + "' is not as expected");
@@ -112,13 +108,13 @@ Result<volume::VerifyLevel> LevelOfName(std::string_view name) {
     return static_cast<volume::VerifyLevel>(*index);
   }
   return Status(Code::kInvalidArgument, "a level is one of heads, chains, index, objects; not: '" +
-                                            EscapeInvalidUtf8(name) + "'");
+                                            std::string(name) + "'");
 }
 
 Result<std::string> EncodeRequest(const Request& request) {
   for (const std::string* text : {&request.mountpoint, &request.path}) {
     if (!IsValidUtf8(*text)) {
-      return Status(Code::kIllegalName, "not valid UTF-8: '" + EscapeInvalidUtf8(*text) + "'");
+      return Status(Code::kIllegalName, "not valid UTF-8: '" + *text + "'");
     }
   }
   Json json = {{"op", OperationName(request.operation)},
@@ -134,7 +130,7 @@ Result<std::string> EncodeRequest(const Request& request) {
                {"repair", request.repair}};
   if (request.agent) json["agent"] = *request.agent;
   if (request.seq) json["seq"] = *request.seq;
-  std::string line = Dump(json);
+  std::string line = DumpJson(json);
   if (line.size() >= kMaxRequestBytes) return Status(Code::kNameTooLong, "the request is too long");
   return line;
 }
@@ -165,23 +161,23 @@ Result<Request> DecodeRequest(std::string_view line) {
 }
 
 std::string ErrorJson(const Status& status) {
-  return Dump(Json{{"error",
-                    {{"code", CodeName(status.code())},
-                     {"errno", static_cast<uint64_t>(status.ToErrno())},
-                     {"message", status.ToString()}}}});
+  return DumpJson(Json{{"error",
+                        {{"code", CodeName(status.code())},
+                         {"errno", static_cast<uint64_t>(status.ToErrno())},
+                         {"message", status.ToString()}}}});
 }
 
 std::string EncodeReply(const Reply& reply) {
   switch (reply.kind) {
     case Reply::Kind::kProgress:
-      return Dump(Json{{"progress",
-                        {{"what", reply.progress.what},
-                         {"done", reply.progress.done},
-                         {"total", reply.progress.total}}}});
+      return DumpJson(Json{{"progress",
+                            {{"what", reply.progress.what},
+                             {"done", reply.progress.done},
+                             {"total", reply.progress.total}}}});
     case Reply::Kind::kItem:
       return "{\"item\":" + reply.json + "}";
     case Reply::Kind::kData:
-      return Dump(Json{{"bytes", reply.data_bytes}});
+      return DumpJson(Json{{"bytes", reply.data_bytes}});
     case Reply::Kind::kResult:
       return "{\"result\":" + reply.json + "}";
     case Reply::Kind::kError:
@@ -203,7 +199,7 @@ Result<Reply> DecodeReply(std::string_view line) {
   const bool item = json.contains("item");
   if (!item && !json.contains("result")) return Status(Code::kInvalidArgument, "not a reply");
   reply.kind = item ? Reply::Kind::kItem : Reply::Kind::kResult;
-  reply.json = Dump(item ? json["item"] : json["result"]);
+  reply.json = DumpJson(item ? json["item"] : json["result"]);
   return reply;
 }
 

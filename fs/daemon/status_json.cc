@@ -8,10 +8,6 @@ namespace {
 using volume::AgentFacts;
 using volume::VolumeFacts;
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Json AgentJson(const AgentFacts& agent) {
   return {{"name", agent.name},
           {"stream", agent.stream.value},
@@ -94,7 +90,7 @@ std::string ReadOnlyReason(const StatusFacts& facts, const std::optional<std::st
 
 }  // namespace
 
-std::string AgentToJson(const AgentFacts& agent) { return Dump(AgentJson(agent)); }
+std::string AgentToJson(const AgentFacts& agent) { return DumpJson(AgentJson(agent)); }
 
 std::string StatusToJson(const StatusFacts& facts, const std::optional<std::string>& agent) {
   const VolumeFacts& volume = facts.volume;
@@ -115,7 +111,7 @@ std::string StatusToJson(const StatusFacts& facts, const std::optional<std::stri
                {"corrupt_objects", volume.corrupt.size()}};
   if (facts.space) json["space"] = SpaceJson(*facts.space);
   if (!agent) AddStoreFacts(facts, json);
-  return Dump(json);
+  return DumpJson(json);
 }
 
 }  // namespace memoirfs::daemon

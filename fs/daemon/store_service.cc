@@ -18,10 +18,6 @@ using volume::VerifyProblem;
 using volume::VerifyProgress;
 using volume::VerifyReport;
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // Passes progress on at most ten times a second; false when nobody is there to hear of the result.
 class ProgressThrottle {
  public:
@@ -42,14 +38,15 @@ class ProgressThrottle {
   std::chrono::steady_clock::time_point next_{};
 };
 
+Json ProblemJson(const VerifyProblem& problem) {
+  return {{"what", problem.what},
+          {"where", problem.where},
+          {"expected", problem.expected},
+          {"found", problem.found}};
+}
+
+// Without the problems.
 Json ReportJson(const VerifyReport& report, volume::VerifyLevel level) {
-  Json problems = Json::array();
-  for (const VerifyProblem& problem : report.problems) {
-    problems.push_back({{"what", problem.what},
-                        {"where", problem.where},
-                        {"expected", problem.expected},
-                        {"found", problem.found}});
-  }
   const bool empty = report.nothing_to_verify();
   return {{"level", LevelName(level)},
           {"streams", report.streams},
@@ -57,7 +54,6 @@ Json ReportJson(const VerifyReport& report, volume::VerifyLevel level) {
           {"objects", report.objects},
           {"bytes", report.bytes},
           {"packs", report.packs},
-          {"problems", problems},
           {"verdict", !report.problems.empty() ? "broken"
                       : empty                  ? "empty"
                                                : "intact"}};
@@ -109,8 +105,8 @@ Result<AgentFacts> FindWithHistory(const volume::Volume& volume, const std::stri
   for (AgentFacts& agent : volume.ListAgents()) {
     if (agent.name == name) return std::move(agent);
   }
-  return Status(Code::kNotFound, "there is no agent '" + EscapeInvalidUtf8(name) +
-                                     "' in this store. See: memoirfs agent list");
+  return Status(Code::kNotFound,
+                "there is no agent '" + name + "' in this store. See: memoirfs agent list");
 }
 
 Result<std::string> NameIn(const Request& request) {
@@ -181,7 +177,11 @@ Result<std::string> StoreService::Verify(const Request& request, ReplySink& sink
   for (const VerifyProblem& problem : store_.rollback()) {
     if (!request.agent || problem.agent == request.agent) report.problems.push_back(problem);
   }
-  return Dump(ReportJson(report, request.level));
+  // One by one: there may be more of them than a line holds.
+  for (const VerifyProblem& problem : report.problems) {
+    TRY(sink.Item(DumpJson(ProblemJson(problem))));
+  }
+  return DumpJson(ReportJson(report, request.level));
 }
 
 Result<std::string> StoreService::ShowLog(const Request& request, ReplySink& sink) {
@@ -200,8 +200,9 @@ Result<std::string> StoreService::ShowLog(const Request& request, ReplySink& sin
     ASSIGN_OR_RETURN(NewestRecords own, CollectLog(volume, agent, request));
     newest.Merge(std::move(own));
   }
-  for (const auto& record : newest.records()) TRY(sink.Item(Dump(Json{{"line", record.second}})));
-  return Dump(Json{{"records", newest.records().size()}});
+  for (const auto& record : newest.records())
+    TRY(sink.Item(DumpJson(Json{{"line", record.second}})));
+  return DumpJson(Json{{"records", newest.records().size()}});
 }
 
 Result<std::string> StoreService::Cat(const Request& request, ReplySink& sink) {
@@ -223,7 +224,7 @@ Result<std::string> StoreService::Cat(const Request& request, ReplySink& sink) {
     if (!piece.ok()) return piece.status().WithContext(name + ":" + path);
     TRY(sink.Data(piece.value()));
   }
-  return Dump(
+  return DumpJson(
       Json{{"bytes", content.size}, {"digest", content.digest.ToHex()}, {"seq", inode->seq.value}});
 }
 
@@ -246,7 +247,7 @@ Result<std::string> StoreService::ListAgents() const {
     ASSIGN_OR_RETURN(Json json, ParseJson(AgentToJson(agent)));
     agents.push_back(std::move(json));
   }
-  return Dump(Json{{"agents", agents}});
+  return DumpJson(Json{{"agents", agents}});
 }
 
 Result<std::string> StoreService::RemoveAgent(const Request& request) {
@@ -272,7 +273,7 @@ Result<std::string> StoreService::RemoveAgent(const Request& request) {
   TRY(request.purge ? store_.PurgeAgent(agent) : store_.volume().RemoveAgent(name, false));
   hooks_.AgentChanged(name);
   TRY(store_.UpdateAnchors());
-  return Dump(Json{{"agent", name}, {"history", request.purge ? "deleted" : "kept"}});
+  return DumpJson(Json{{"agent", name}, {"history", request.purge ? "deleted" : "kept"}});
 }
 
 }  // namespace memoirfs::daemon

@@ -46,7 +46,8 @@ class StoreService {
  public:
   StoreService(OpenedStore& store, ServingHooks& hooks) : store_(store), hooks_(hooks) {}
 
-  // The result is a JSON object's text. kNotSupported for what only a daemon does.
+  // The result is a JSON object's text; what there may be any number of (records of a log, problems
+  // found by verify) comes before it, as items. kNotSupported for what only a daemon does.
   Result<std::string> Handle(const Request& request, const Peer& peer, ReplySink& sink);
 
   // The facts as a JSON object; with `agent` only what that agent may see: no other's name, mount

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fs/fuse/mountinfo.h"
+#include "store/base/unique_fd.h"
 
 extern char** environ;
 
@@ -111,25 +112,59 @@ std::string EscapeOption(std::string_view value) {
   return out;
 }
 
-// Runs the helper and returns its exit status; what it says goes to our stderr.
-Result<int> RunHelper(const std::string& path, bool lazy) {
-  std::vector<std::string> words = {kHelper, "-u", "-q"};
+// Starts the helper with its stderr going to `err`.
+Result<pid_t> StartHelper(const std::string& path, bool lazy, int err) {
+  std::vector<std::string> words = {kHelper, "-u"};
   if (lazy) words.emplace_back("-z");
   words.insert(words.end(), {"--", path});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   pid_t child = 0;
-  if (const int error =
-          ::posix_spawnp(&child, kHelper, nullptr, nullptr, arguments.data(), environ);
-      error != 0) {
-    return Status::FromErrno(error, fmt::format("{} (install the package fuse3)", kHelper));
+  const int error = ::posix_spawnp(&child, kHelper, &actions, nullptr, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error == 0) return child;
+  return Status::FromErrno(error, fmt::format("{} (install the package fuse3)", kHelper));
+}
+
+// Up to the end, or to more than anybody reads.
+std::string ReadSome(int fd) {
+  constexpr size_t kEnough = 4096;
+  std::string text;
+  std::array<char, 512> piece{};
+  while (text.size() < kEnough) {
+    const ssize_t n = ::read(fd, piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    text.append(piece.data(), static_cast<size_t>(n));
   }
+  text.erase(text.find_last_not_of('\n') + 1);
+  return text;
+}
+
+struct HelperEnd {
+  bool fine = false;
+  std::string said;
+};
+
+Result<HelperEnd> RunHelper(const std::string& path, bool lazy) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Status::FromErrno(errno, "make a pipe");
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  ASSIGN_OR_RETURN(const pid_t child, StartHelper(path, lazy, write_end.get()));
+  write_end.Reset();
+  HelperEnd end;
+  end.said = ReadSome(read_end.get());
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return Status::FromErrno(errno, fmt::format("waiting for {}", kHelper));
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  end.fine = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return end;
 }
 
 Status Busy(const std::string& path) {
@@ -179,9 +214,13 @@ Status TakeMountAway(const std::string& path, bool lazy) {
   const int error = errno;
   if (error == EBUSY) return Busy(path);
   if (error != EPERM) return Status::FromErrno(error, fmt::format("unmount {}", path));
-  ASSIGN_OR_RETURN(const int status, RunHelper(path, lazy));
-  // The helper says no more than that it failed; a mount of ours that stays is one in use.
-  return status == 0 ? Status() : Busy(path);
+  ASSIGN_OR_RETURN(const HelperEnd end, RunHelper(path, lazy));
+  if (end.fine) return {};
+  // It tells its reasons in words only, and in English whatever the locale is.
+  if (end.said.find("Device or resource busy") != std::string::npos) return Busy(path);
+  return Status(Code::kPermission,
+                fmt::format("cannot unmount {}: {}", path,
+                            end.said.empty() ? fmt::format("{} failed", kHelper) : end.said));
 }
 
 }  // namespace memoirfs::fuse

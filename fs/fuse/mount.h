@@ -28,7 +28,7 @@ Result<bool> IsMountedAt(const std::string& path, const std::string& device);
 void WidenReadahead(const std::string& device, uint32_t bytes);
 
 // Takes the topmost mount at `path` away: by umount2(2), or by fusermount3 where that is not
-// permitted. kBusy while files are open and `lazy` is not set.
+// permitted, whose words a failure has. kBusy while files are open and `lazy` is not set.
 Status TakeMountAway(const std::string& path, bool lazy);
 
 }  // namespace memoirfs::fuse

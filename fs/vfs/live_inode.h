@@ -9,6 +9,7 @@
 // with the commit lock only, so that readers and writers go on.
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -71,6 +72,12 @@ class LiveInode {
   // O_TRUNC: to be committed with what is written next.
   Status TruncateAtOpen(bool kill_privileges, const ChangeBy& by);
   Status ChangeAttributes(const AttributeChange& change, const ChangeBy& by);
+
+  // Extended attributes that were changed after the last name had gone: never recorded, seen while
+  // the file is open. nullopt: removed. kNotFound where nobody has it open.
+  using XattrChanges = std::map<std::string, std::optional<Bytes>>;
+  Status ChangeOrphanXattr(const std::string& name, const std::optional<Bytes>& value);
+  XattrChanges orphan_xattrs();
 
   // --- what the namespace does to it ----------------------------------------------------------
   // Just made by Volume::Create in `parent`.
@@ -145,7 +152,8 @@ class LiveInode {
   bool truncation_noted_ GUARDED_BY(content_) = false;
   InodeId created_in_ GUARDED_BY(content_);     // while not committed
   Attributes attributes_ GUARDED_BY(content_);  // valid while pending
-  chain::Actor actor_ GUARDED_BY(content_);     // of the last change
+  XattrChanges orphan_xattrs_ GUARDED_BY(content_);
+  chain::Actor actor_ GUARDED_BY(content_);  // of the last change
   uint64_t generation_ GUARDED_BY(content_) = 0;
   uint64_t committed_generation_ GUARDED_BY(content_) = 0;
   Nanos dirty_since_ GUARDED_BY(content_) = 0;  // monotonic

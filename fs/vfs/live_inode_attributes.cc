@@ -110,13 +110,32 @@ Status LiveInode::ApplyAttributes(const AttributeChange& change, const ChangeBy&
   const bool through_handle = by.marks != nullptr;
   const Attributes next = Changed(change, attributes_, volume_.clock().Now());
   if (!change.size && !pending_ && !unlinked_) {
-    return volume_.SetAttributes(key_.stream, key_.ino, next, by.actor).status();
+    const auto recorded = volume_.SetAttributes(key_.stream, key_.ino, next, by.actor);
+    if (!recorded.ok() || recorded->nlink != 0) return recorded.status();
+    unlinked_ = true;  // just now: it is kept here, for open handles
   }
   if (change.size) TRY(ResizeAndNote(*change.size, through_handle));
   attributes_ = next;
   EndChange(by, change.size && *change.size != 0);
   *commit_now = change.size && !through_handle;
   return {};
+}
+
+Status LiveInode::ChangeOrphanXattr(const std::string& name, const std::optional<Bytes>& value) {
+  constexpr size_t kMostValues = 16;  // in memory, of up to 64 KiB each
+  TRY(volume::CheckXattr(name, value));
+  if (handles == 0) return Status(Code::kNotFound, "the inode has no name");
+  WriterLock lock(content_);
+  if (orphan_xattrs_.size() >= kMostValues && orphan_xattrs_.count(name) == 0) {
+    return Status(Code::kNoSpace, "too many attributes of a file without a name");
+  }
+  orphan_xattrs_[name] = value;
+  return {};
+}
+
+LiveInode::XattrChanges LiveInode::orphan_xattrs() {
+  ReaderLock lock(content_);
+  return orphan_xattrs_;
 }
 
 }  // namespace memoirfs::vfs

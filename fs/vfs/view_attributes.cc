@@ -2,6 +2,8 @@
 
 #include <sys/xattr.h>
 
+#include <algorithm>
+
 #include "fs/vfs/actor.h"
 #include "fs/vfs/view_impl.h"
 #include "store/cas/chunk_tree.h"
@@ -12,7 +14,7 @@ namespace {
 constexpr std::string_view kUserPrefix = "user.";
 constexpr std::string_view kFactPrefix = "user.memoir.";  // what the store says of a file
 
-Status CheckXattrName(std::string_view name) {
+Status CheckIsUserXattr(std::string_view name) {
   if (!name.starts_with(kUserPrefix)) {
     return Status(Code::kNotSupported, "only user.* attributes are kept");
   }
@@ -58,7 +60,7 @@ Result<Node> ViewImpl::SetAttributes(NodeId node, const AttributeChange& change,
       file ? ChangeBy{file->ActorFor(caller), &file->marks} : ChangeBy{ActorOf(caller), nullptr};
   if (change.size) TRY(core_->MakeRoom());
   const InodePin live = core_->inodes().Pin(KeyOf(parts));
-  TRY(live->ChangeAttributes(change, by));
+  TRY(OnceCommitted([&] { return live->ChangeAttributes(change, by); }));
   if (change.size) {
     NotifyContent(parts);
   } else {
@@ -92,36 +94,63 @@ Result<Bytes> ViewImpl::FactXattr(const NodeParts& parts, const std::string& nam
 
 Result<Bytes> ViewImpl::GetXattr(NodeId node, const std::string& name) {
   ASSIGN_OR_RETURN(const NodeParts parts, Resolve(node));
-  TRY(CheckXattrName(name));
+  TRY(CheckIsUserXattr(name));
   if (parts.kind) return NoAttribute();
   if (name.starts_with(kFactPrefix)) return FactXattr(parts, name);
+  return UserXattr(parts, name);
+}
+
+LiveInode::XattrChanges ViewImpl::OrphanXattrs(const NodeParts& parts) {
+  const InodePin live = core_->inodes().Find(KeyOf(parts));
+  return live ? live->orphan_xattrs() : LiveInode::XattrChanges();
+}
+
+Result<Bytes> ViewImpl::UserXattr(const NodeParts& parts, const std::string& name) {
+  const LiveInode::XattrChanges orphaned = OrphanXattrs(parts);
+  if (const auto it = orphaned.find(name); it != orphaned.end()) {
+    return it->second ? Result<Bytes>(*it->second) : NoAttribute();
+  }
   return volume_.GetXattr(parts.stream, parts.ino, name);
 }
 
 Result<std::vector<std::string>> ViewImpl::ListXattrs(NodeId node) {
   ASSIGN_OR_RETURN(const NodeParts parts, Resolve(node));
   if (parts.kind) return std::vector<std::string>();
-  return volume_.ListXattrs(parts.stream, parts.ino);
+  ASSIGN_OR_RETURN(std::vector<std::string> names, volume_.ListXattrs(parts.stream, parts.ino));
+  for (const auto& [name, value] : OrphanXattrs(parts)) {
+    const auto known = std::find(names.begin(), names.end(), name);
+    if (!value && known != names.end()) names.erase(known);
+    if (value && known == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+// What setxattr(2) asks with its flags, and that what is removed is there.
+Status ViewImpl::CheckXattrFlags(const NodeParts& parts, const std::string& name, bool removes,
+                                 int flags) {
+  if (flags == 0 && !removes) return {};
+  const Code found = UserXattr(parts, name).code();
+  if (flags == XATTR_CREATE && found == Code::kOk) {
+    return Status(Code::kExists, "the attribute exists already");
+  }
+  const bool must_exist = removes || flags == XATTR_REPLACE;
+  return must_exist && found == Code::kNoAttribute ? NoAttribute() : Status();
 }
 
 Status ViewImpl::ChangeXattr(NodeId node, const std::string& name,
                              const std::optional<Bytes>& value, int flags, const Caller& caller) {
   ASSIGN_OR_RETURN(const NodeParts parts, ResolveForChange(node));
-  TRY(CheckXattrName(name));
+  TRY(CheckIsUserXattr(name));
   if (name.starts_with(kFactPrefix)) {
     return Status(Code::kPermission, "user.memoir.* is what the store says, and can't be set");
   }
   const InodePin live = core_->inodes().Pin(KeyOf(parts));
-  TRY(live->CommitAnd([&]() -> Status {
-    if (flags != 0) {
-      const Code found = volume_.GetXattr(parts.stream, parts.ino, name).code();
-      if (flags == XATTR_CREATE && found == Code::kOk) {
-        return Status(Code::kExists, "the attribute exists already");
-      }
-      if (flags == XATTR_REPLACE && found == Code::kNoAttribute) return NoAttribute();
-    }
-    return volume_.SetXattr(parts.stream, parts.ino, name, value, ActorOf(caller));
-  }));
+  const auto set = [&]() -> Status {
+    TRY(CheckXattrFlags(parts, name, !value, flags));
+    const Status recorded = volume_.SetXattr(parts.stream, parts.ino, name, value, ActorOf(caller));
+    return recorded.code() == Code::kNotFound ? live->ChangeOrphanXattr(name, value) : recorded;
+  };
+  TRY(OnceCommitted([&] { return live->CommitAnd(set); }));
   NotifyAttributes(parts);
   return {};
 }

@@ -45,10 +45,10 @@ Result<View::Created> ViewImpl::CreateNew(const NodeParts& parent, const std::st
   file->node = NodeParts{parent.stream, inode.id, std::nullopt};
   file->inode = core_->inodes().Pin(KeyOf(file->node));
   if (Status noted = file->inode->NoteCreated(parent.ino, by); !noted.ok()) {
-    return Undo(parent, name, noted, by.actor);
+    return Undo(parent, name, inode.id, noted, by.actor);
   }
   Result<Node> made = Made(parent, name, inode);
-  if (!made.ok()) return Undo(parent, name, made.status(), by.actor);
+  if (!made.ok()) return Undo(parent, name, inode.id, made.status(), by.actor);
   return Created{*std::move(made), AddHandle(std::move(file))};
 }
 

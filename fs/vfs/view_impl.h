@@ -6,9 +6,11 @@
 // Thread-safe. Holds no lock while it notifies or waits for the journal's barrier; the sync of a
 // bulk pack is waited for with the commit lock of its file.
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fs/vfs/core.h"
@@ -17,6 +19,21 @@
 #include "fs/vfs/node_id.h"
 
 namespace memoirfs::vfs {
+
+// Changes that need a record of the file before theirs commit it first. Another file may have come
+// to its name meanwhile, or its maker, who is between making and noting it, be the only one who can
+// commit it yet: `attempt`, a Status or a Result, is made again while it is kUncommitted. Both pass
+// at once; what does not, a file that cannot be saved, is told as EBUSY in the end.
+template <typename Attempt>
+auto OnceCommitted(const Attempt& attempt) -> decltype(attempt()) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (true) {
+    auto result = attempt();
+    if (result.code() != Code::kUncommitted) return result;
+    if (std::chrono::steady_clock::now() > deadline) return result;
+    std::this_thread::yield();
+  }
+}
 
 class ViewImpl : public View {
  public:
@@ -104,7 +121,7 @@ class ViewImpl : public View {
   Result<volume::NewNode> NewNodeIn(const NodeParts& parent, uint32_t mode, const Caller& caller);
   Result<Node> Made(const NodeParts& parent, const std::string& name, const volume::Inode& inode);
   // What was made under this name is not to be: its caller gets `failure`.
-  Status Undo(const NodeParts& parent, const std::string& name, const Status& failure,
+  Status Undo(const NodeParts& parent, const std::string& name, InodeId made, const Status& failure,
               const chain::Actor& actor);
   Status CommitNamed(const NodeParts& parent, const std::string& name);
   Status RenameWithin(const NodeParts& from, const std::string& name, const NodeParts& to,
@@ -127,6 +144,9 @@ class ViewImpl : public View {
 
   // --- xattrs ---------------------------------------------------------------------------------
   Result<Bytes> FactXattr(const NodeParts& parts, const std::string& name);
+  Result<Bytes> UserXattr(const NodeParts& parts, const std::string& name);
+  LiveInode::XattrChanges OrphanXattrs(const NodeParts& parts);
+  Status CheckXattrFlags(const NodeParts& parts, const std::string& name, bool removes, int flags);
   Status ChangeXattr(NodeId node, const std::string& name, const std::optional<Bytes>& value,
                      int flags, const Caller& caller);
 

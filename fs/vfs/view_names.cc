@@ -41,8 +41,11 @@ Result<Node> ViewImpl::Made(const NodeParts& parent, const std::string& name,
   return NodeFor(NodeParts{parent.stream, inode.id, std::nullopt});
 }
 
-Status ViewImpl::Undo(const NodeParts& parent, const std::string& name, const Status& failure,
-                      const chain::Actor& actor) {
+Status ViewImpl::Undo(const NodeParts& parent, const std::string& name, InodeId made,
+                      const Status& failure, const chain::Actor& actor) {
+  // Somebody may have removed or moved it, and what has the name now is another's.
+  const auto entry = volume_.Lookup(parent.stream, parent.ino, name);
+  if (!entry.ok() || entry->ino != made) return failure;
   const auto removed = volume_.Unlink(parent.stream, parent.ino, name, actor);
   if (!removed.ok()) {
     Log(LogLevel::kWarn, "vfs.create",
@@ -76,7 +79,7 @@ Result<Node> ViewImpl::MakeNode(NodeId parent, const std::string& name, uint32_t
     const InodePin live = core_->inodes().Pin({parts.stream, inode.id});
     Status committed = live->NoteCreated(parts.ino, by);
     if (committed.ok()) committed = live->Commit();
-    if (!committed.ok()) return Undo(parts, name, committed, by.actor);
+    if (!committed.ok()) return Undo(parts, name, inode.id, committed, by.actor);
   }
   return Made(parts, name, inode);
 }
@@ -111,12 +114,13 @@ Result<Node> ViewImpl::MakeLink(NodeId node, NodeId new_parent, const std::strin
     return Status(Code::kCrossStream, "a link stays within one agent's memory");
   }
   const InodePin live = core_->inodes().Pin(KeyOf(from));
-  TRY(live->CommitAnd([&]() -> Status {
+  const auto make = [&]() -> Status {
     ASSIGN_OR_RETURN(const volume::Inode inode,
                      volume_.MakeLink(to.stream, from.ino, to.ino, new_name, ActorOf(caller)));
     live->NoteNames(inode);
     return {};
-  }));
+  };
+  TRY(OnceCommitted([&] { return live->CommitAnd(make); }));
   NotifyEntry(to, new_name);
   NotifyAttributes(from);
   return NodeFor(from);
@@ -167,10 +171,12 @@ Status ViewImpl::Rename(NodeId parent, const std::string& name, NodeId new_paren
 Status ViewImpl::RenameWithin(const NodeParts& from, const std::string& name, const NodeParts& to,
                               const std::string& new_name, volume::RenameMode mode,
                               const chain::Actor& actor) {
-  TRY(CommitNamed(from, name));
-  if (mode == volume::RenameMode::kExchange) TRY(CommitNamed(to, new_name));
-  ASSIGN_OR_RETURN(const std::optional<volume::Inode> replaced,
-                   volume_.Rename(from.stream, from.ino, name, to.ino, new_name, mode, actor));
+  const auto rename = [&]() -> Result<std::optional<volume::Inode>> {
+    TRY(CommitNamed(from, name));
+    if (mode == volume::RenameMode::kExchange) TRY(CommitNamed(to, new_name));
+    return volume_.Rename(from.stream, from.ino, name, to.ino, new_name, mode, actor);
+  };
+  ASSIGN_OR_RETURN(const std::optional<volume::Inode> replaced, OnceCommitted(rename));
   if (!replaced) return {};
   NoteNames(from.stream, *replaced);
   NotifyAttributes(NodeParts{from.stream, replaced->id, std::nullopt});

@@ -206,6 +206,14 @@ Result<Json> ParseJson(std::string_view text, int max_depth) {
   return builder.Take();
 }
 
+std::string DumpJson(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string TextOf(const Json& object, const char* member) {
+  return object.value(member, std::string());
+}
+
 Result<std::string> Canonicalize(const Json& value) {
   std::string out;
   TRY(AppendValue(value, &out));

@@ -18,6 +18,12 @@ using Json = nlohmann::json;
 // kInvalidArgument with the byte offset, or the key.
 Result<Json> ParseJson(std::string_view text, int max_depth = 64);
 
+// On one line, for who reads facts: what is not UTF-8 in a string becomes U+FFFD.
+std::string DumpJson(const Json& value);
+
+// A member that is a string; empty where it is missing.
+std::string TextOf(const Json& object, const char* member);
+
 // RFC 8785 (JCS) restricted to integers, as Runtime Records use it: kInvalidArgument for a number
 // that has a fraction, is not finite, or whose absolute value is above 2^53 - 1.
 Result<std::string> Canonicalize(const Json& value);

@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 
+#include "store/base/printable.h"
+
 namespace memoirfs {
 namespace {
 
@@ -57,7 +59,7 @@ spdlog::level::level_enum LevelOf(LogLevel level) {
 }  // namespace
 
 void Log(LogLevel level, std::string_view site, std::string_view text) {
-  Current()->log(LevelOf(level), "{} {}", site, text);
+  Current()->log(LevelOf(level), "{} {}", site, Printable(text));
 }
 
 Status LogToFile(const std::string& path) {

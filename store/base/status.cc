@@ -74,6 +74,8 @@ CodeFacts FactsOf(Code code) {
       return {"locked", EBUSY};
     case Code::kBusy:
       return {"busy", EBUSY};
+    case Code::kUncommitted:
+      return {"not committed", EBUSY};
     case Code::kUnavailable:
       return {"unavailable", EAGAIN};
     case Code::kInternal:

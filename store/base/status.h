@@ -50,6 +50,7 @@ enum class Code : uint8_t {
   kUnknownFormat,    // EIO: made by a version that this one does not understand
   kLocked,           // EBUSY: another process holds the store
   kBusy,             // EBUSY
+  kUncommitted,      // EBUSY: asks for a record of a file that has none yet; commit it, try again
   kUnavailable,      // EAGAIN: stopping, or not started
   kInternal,         // EIO: a fault of ours
 };

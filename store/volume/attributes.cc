@@ -9,13 +9,16 @@ namespace {
 constexpr size_t kMaxXattrValue = 64 * 1024;  // Linux: XATTR_SIZE_MAX
 constexpr size_t kMaxXattrName = 255;         // Linux: XATTR_NAME_MAX
 
-Status CheckXattrName(const std::string& name) {
+}  // namespace
+
+Status CheckXattr(const std::string& name, const std::optional<Bytes>& value) {
   if (name.size() > kMaxXattrName) return Status(Code::kRange, "the attribute's name is too long");
   if (!IsValidUtf8(name)) return Status(Code::kIllegalName, "an attribute's name must be UTF-8");
+  if (value && value->size() > kMaxXattrValue) {
+    return Status(Code::kTooLarge, "the attribute's value is too long", E2BIG);
+  }
   return {};
 }
-
-}  // namespace
 
 Result<Inode> Volume::Impl::SetAttributes(StreamId stream_id, InodeId ino,
                                           const Attributes& attributes, const chain::Actor& actor) {
@@ -23,7 +26,7 @@ Result<Inode> Volume::Impl::SetAttributes(StreamId stream_id, InodeId ino,
   const MutexLock lock(stream->mutex);
   ASSIGN_OR_RETURN(Inode inode, InodeOf(stream_id, ino));
   if (stream->creates.count(ino) != 0) {
-    return Status(Code::kInternal, "attributes of a file that is not committed");
+    return Status(Code::kUncommitted, "attributes of a file that is not committed");
   }
   Commit commit;
   commit.change.op = chain::Op::kAttr;
@@ -33,7 +36,7 @@ Result<Inode> Volume::Impl::SetAttributes(StreamId stream_id, InodeId ino,
       (inode.attributes.mode & S_IFMT) | (attributes.mode & ~uint32_t{S_IFMT});
   commit.change.attributes->btime = inode.attributes.btime;
   commit.change.attributes->rdev = inode.attributes.rdev;
-  if (*commit.change.attributes == inode.attributes) return inode;
+  if (inode.nlink == 0 || *commit.change.attributes == inode.attributes) return inode;
   commit.change.path = tables_->PathOf(stream_id, ino);
   commit.change.actor = actor;
   TRY(Append(*stream, std::move(commit)));
@@ -42,15 +45,13 @@ Result<Inode> Volume::Impl::SetAttributes(StreamId stream_id, InodeId ino,
 
 Status Volume::Impl::SetXattr(StreamId stream_id, InodeId ino, const std::string& name,
                               const std::optional<Bytes>& value, const chain::Actor& actor) {
-  TRY(CheckXattrName(name));
-  if (value && value->size() > kMaxXattrValue) {
-    return Status(Code::kTooLarge, "the attribute's value is too long", E2BIG);
-  }
+  TRY(CheckXattr(name, value));
   ASSIGN_OR_RETURN(Stream* const stream, FindStream(stream_id));
   const MutexLock lock(stream->mutex);
-  TRY(InodeOf(stream_id, ino));
+  ASSIGN_OR_RETURN(const Inode inode, InodeOf(stream_id, ino));
+  if (inode.nlink == 0) return Status(Code::kNotFound, "an inode without a name is not recorded");
   if (stream->creates.count(ino) != 0) {
-    return Status(Code::kInternal, "attribute of a file that is not committed");
+    return Status(Code::kUncommitted, "attribute of a file that is not committed");
   }
   Commit commit;
   commit.change.op = chain::Op::kXattr;

@@ -182,7 +182,7 @@ Result<Inode> Volume::Impl::MakeLink(StreamId stream_id, InodeId ino, InodeId ne
   if (inode.nlink == 0) return NoSuchInode(ino);
   if (inode.nlink >= kMaxLinks) return Status(Code::kTooManyLinks, "too many links");
   if (stream->creates.count(ino) != 0) {
-    return Status(Code::kInternal, "link of a file that is not committed");
+    return Status(Code::kUncommitted, "link of a file that is not committed");
   }
   TRY(CheckNewEntry(stream_id, new_parent, new_name));
   Commit commit;
@@ -332,7 +332,7 @@ Result<std::optional<Inode>> Volume::Impl::Rename(StreamId stream_id, InodeId pa
   change.actor = actor;
   TRY(FillRename(*stream, moved, mode, change));
   if (stream->creates.count(moved.ino) != 0) {
-    return Status(Code::kInternal, "rename of a file that is not committed");
+    return Status(Code::kUncommitted, "rename of a file that is not committed");
   }
   if (target) TRY(SettleReplaced(*stream, target->ino, mode));
   TRY(Append(*stream, std::move(commit)));
@@ -365,7 +365,7 @@ Status Volume::Impl::SettleReplaced(Stream& stream, InodeId ino, RenameMode mode
   const auto create = stream.creates.find(ino);
   if (create == stream.creates.end()) return {};
   if (mode == RenameMode::kExchange) {
-    return Status(Code::kInternal, "exchange of a file that is not committed");
+    return Status(Code::kUncommitted, "exchange of a file that is not committed");
   }
   std::optional<Intent> truncation;
   const auto noted = stream.truncations.find(ino);

@@ -112,6 +112,10 @@ struct VolumeFacts {
 Status InitStore(const std::string& path, const VolumeOptions& options = {});
 Status InitStore(FileIo& io, const VolumeOptions& options = {});
 
+// What an extended attribute may be called and hold: kRange above 255 bytes, kIllegalName, and
+// kTooLarge above 64 KiB.
+Status CheckXattr(const std::string& name, const std::optional<Bytes>& value);
+
 class Volume {
  public:
   // Opens, recovering what a crash left. kUnknownFormat, kCorrupt, kNotFound with what to do.
@@ -143,6 +147,7 @@ class Volume {
   Result<std::vector<std::string>> ListXattrs(StreamId stream, InodeId ino) const;
 
   // --- changes: one record each ---------------------------------------------------------------
+  // Where an inode must be committed and is not: kUncommitted.
   // A regular file that is not committed yet: visible, kept over a crash of the daemon by an
   // intent, recorded by its first CommitContent. Fifos and sockets are recorded at once.
   Result<Inode> Create(StreamId stream, InodeId parent, const std::string& name,
@@ -165,10 +170,12 @@ class Volume {
   Result<std::optional<Inode>> Rename(StreamId stream, InodeId parent, const std::string& name,
                                       InodeId new_parent, const std::string& new_name,
                                       RenameMode mode, const chain::Actor& actor);
-  // Sets all attributes but type and btime. The inode must be committed.
+  // Sets all attributes but type and btime. The inode must be committed. Does nothing for an inode
+  // without a name but say so, as CommitContent.
   Result<Inode> SetAttributes(StreamId stream, InodeId ino, const Attributes& attributes,
                               const chain::Actor& actor);
-  // nullopt removes. kNoAttribute, kTooLarge (64 KiB a value). The inode must be committed.
+  // nullopt removes. kNoAttribute, and what CheckXattr says; kNotFound for an inode without a name
+  // too. The inode must be committed.
   Status SetXattr(StreamId stream, InodeId ino, const std::string& name,
                   const std::optional<Bytes>& value, const chain::Actor& actor);
 

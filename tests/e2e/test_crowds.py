@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Crowds: 10,000 open files, 100 agents at work at once, a daemon that runs out of descriptors."""
+"""Crowds and limits: 10,000 open files, 100 agents at once, few descriptors, small files only."""
 
 import errno
 import os
@@ -129,6 +129,59 @@ class Descriptors(harness.ProductCase):
             store.umount()
             memory = store.mount_agent("a")
         store.command("verify")
+
+
+class FileSize(harness.ProductCase):
+    """`ulimit -f`: what would make a file of the store too large fails as EFBIG, and kills nobody."""
+
+    LIMIT = (2 << 20, resource.RLIM_INFINITY)
+
+    def limited_mount(self, store):
+        memory = store.mount_agent("a")
+        resource.prlimit(store.pid(), resource.RLIMIT_FSIZE, self.LIMIT)
+        return memory
+
+    def save_too_much(self, memory, data):
+        with self.assertRaises(OSError) as caught:
+            (memory / "big").write_bytes(data)
+        self.assertEqual(errno.EFBIG, caught.exception.errno)
+
+    def test_a_daemon_recovers(self):
+        store = self.new_store("a")
+        memory = self.limited_mount(store)
+        daemon = store.pid()
+        data = harness.noise(6 << 20)
+        self.save_too_much(memory, data)
+        (memory / "small").write_bytes(b"saved")
+        resource.prlimit(daemon, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        (memory / "big").write_bytes(data)
+        self.assertEqual(daemon, store.pid())
+        store.umount()
+        memory = store.mount_agent("a")
+        self.assertTrue(data == (memory / "big").read_bytes())
+        self.assertEqual(b"saved", (memory / "small").read_bytes())
+        store.command("verify")
+
+    def test_a_daemon_can_be_unmounted(self):
+        store = self.new_store("a")
+        memory = self.limited_mount(store)
+        self.save_too_much(memory, harness.noise(6 << 20))
+        (memory / "small").write_bytes(b"saved")
+        store.umount()
+        self.assertIn("daemon.unsaved", store.logs())
+        self.assertEqual(b"saved", (store.mount_agent("a") / "small").read_bytes())
+
+    def test_a_command_fails(self):
+        store = self.new_store("a")
+        usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (512, usual[1]))
+        try:
+            done = store.command("agent", "add", "b", expect=1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+        self.assertIn(b"File too large", done.stderr)
+        store.command("agent", "add", "c")
+        store.command("verify", expect=None)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import unittest
 
@@ -164,6 +165,49 @@ class FullDisk(SmallDisk):
         facts = os.statvfs(self.memory)
         self.assertLessEqual(facts.f_bavail * facts.f_frsize, DISK)
         self.assertLessEqual(facts.f_blocks * facts.f_frsize, DISK)
+
+
+class Supervised(SmallDisk):
+    """An orderly end that cannot save: the mount goes, nothing is mounted again, and status 1 says so."""
+
+    def setUp(self):
+        super().setUp()
+        self.store.umount()
+        self.point = self.store.folder()
+        words = [harness.binary(), "supervise", "--store", self.store.path, self.point]
+        self.process = subprocess.Popen(words, env=self.store.environment(), stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.process.kill)
+        self.store.points.append(self.point)
+        self.assertIn(b"Mounted", self.process.stdout.readline())
+        self.memory = self.point / harness.AGENT / "memory"
+        self.save("before", b"saved before")
+
+    def leave_something_unsaved(self):
+        with self.assertRaises(OSError) as caught:
+            self.save("huge", harness.noise(DISK + (10 << 20)))
+        self.assertEqual(errno.ENOSPC, caught.exception.errno)
+
+    def check_end(self):
+        said, log = self.process.communicate(timeout=60)
+        self.assertEqual(1, self.process.returncode, log)
+        self.assertEqual(b"", said, "it mounted again")
+        self.assertIn(b"error daemon.stop", log)
+        self.assertFalse(harness.is_mounted(self.point))
+        self.store.forget(self.point)
+        self.memory = self.store.mount_agent()
+        self.check({"before": b"saved before"})
+        self.store.command("verify")
+
+    def test_umount_ends_it(self):
+        self.leave_something_unsaved()
+        self.store.command("umount", self.point)
+        self.check_end()
+
+    def test_a_signal_ends_it(self):
+        self.leave_something_unsaved()
+        self.process.send_signal(signal.SIGTERM)
+        self.check_end()
 
 
 class NoInodes(SmallDisk):

@@ -169,6 +169,21 @@ class Unlinked(harness.DirectoryCase):
         os.close(fd)
         self.assertEqual([], os.listdir(self.dir))
 
+    def test_an_unlinked_file_has_attributes_until_it_is_closed(self):
+        path = self.write("f")
+        os.setxattr(path, "user.old", b"1")
+        fd = os.open(path, os.O_RDWR)
+        new = os.open(self.dir / "new", os.O_RDWR | os.O_CREAT)
+        path.unlink()
+        (self.dir / "new").unlink()
+        for handle in (fd, new):
+            os.setxattr(handle, "user.a", b"2")
+            self.assertEqual(b"2", os.getxattr(handle, "user.a"))
+        os.removexattr(fd, "user.old")
+        self.assertEqual(["user.a"], os.listxattr(fd))
+        os.close(fd)
+        os.close(new)
+
     def test_a_replaced_file_stays_readable_by_its_handle(self):
         old = self.write("f", b"old content")
         fd = os.open(old, os.O_RDONLY)

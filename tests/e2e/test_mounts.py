@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import unittest
+from pathlib import Path
 
 import harness
 
@@ -193,6 +195,28 @@ class Endings(MountCase):
         store.forget(point)
         self.assertEqual(b"not closed", (store.mount(point=point) / "a/memory/f").read_bytes())
 
+    def test_a_mount_of_a_store_that_was_moved_away(self):
+        store = self.new_store("a")
+        point = store.mount()
+        pid = store.pid()
+        moved = store.scratch / "moved"
+        with open(point / "a/memory/f", "w") as file:
+            file.write("kept")
+            os.rename(store.path, moved)
+            umount = [harness.binary(), "umount", point]
+            done = subprocess.run(umount, env=store.environment(), capture_output=True, timeout=60)
+            self.assertEqual(1, done.returncode, done.stderr)
+            self.assertIn(b"in use", done.stderr)
+        done = subprocess.run(umount, env=store.environment(), capture_output=True, timeout=60)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn(os.fsencode(store.path), done.stderr)
+        self.assertFalse(harness.is_mounted(point))
+        store.forget(point)
+        store.wait_for_end(pid)
+        store.path = moved
+        self.assertEqual(b"kept", store.command("cat", "a", "f").stdout)
+        store.command("umount", point, expect=1)
+
     def test_a_mount_in_use_is_not_taken_away(self):
         store = self.new_store("a")
         point = store.mount()
@@ -200,6 +224,31 @@ class Endings(MountCase):
             self.refused(store, "umount", point)
             file.write("still works")
         self.assertEqual("still works", (point / "a/memory/f").read_text())
+
+    def test_a_lazy_end_leaves_a_busy_sibling_alone(self):
+        store = self.new_store("a")
+        ended, other = store.mount(), store.mount()
+        pid = store.pid()
+        cut = open(ended / "a/memory/cut", "w")
+        kept = open(other / "a/memory/kept", "w")
+        cut.write("written before")
+        cut.flush()
+        store.command("umount", "--lazy", ended)
+        self.assertFalse(harness.is_mounted(ended))
+        store.forget(ended)
+        with self.assertRaises(OSError) as gone:
+            os.write(cut.fileno(), b"too late")
+        self.assertEqual(errno.ENOTCONN, gone.exception.errno)
+        with self.assertRaises(OSError):
+            cut.close()
+        kept.write("written after")
+        kept.close()
+        self.assertEqual("written after", (other / "a/memory/kept").read_text())
+        self.assertEqual("written before", (other / "a/memory/cut").read_text())
+        self.assertEqual(pid, store.pid())
+        self.assertEqual([str(other)], [mount["mountpoint"] for mount in store.status()["mounts"]])
+        store.umount(other)
+        store.wait_for_end(pid)
 
     def test_a_dead_mount_is_cleaned_up(self):
         store = self.new_store("a")
@@ -222,9 +271,14 @@ class Endings(MountCase):
     def test_a_dead_mount_can_be_unmounted(self):
         store = self.new_store("a")
         point = store.mount()
+        self.assertEqual([], store.status()["dead_mounts"])
         store.kill()
         self.assertIn(f"dead       {point}".encode(), store.command("status").stdout)
+        self.assertEqual([str(point)], store.status()["dead_mounts"])
+        self.assertEqual([], store.status()["mounts"])
+        self.assertNotIn(os.fsencode(point), store.command("status", "--agent", "a").stdout)
         store.umount(point)
+        self.assertEqual([], store.status()["dead_mounts"])
         self.assertEqual([], os.listdir(point))
 
     @unittest.skipUnless(harness.is_root(), "mounting a store read-only below needs root")
@@ -261,6 +315,58 @@ class Endings(MountCase):
         self.assertEqual(process.pid, store.pid())
         store.command("umount", point)
         self.assertEqual(0, process.wait(timeout=20))
+
+
+class HostileNames(MountCase):
+    """A name from outside reaches neither a terminal nor the log as it is."""
+
+    def tell_tale(self, *texts):
+        for text in texts:
+            for raw in (b"\033", b"\nforged", "\u202e".encode(), "\u009b".encode()):
+                self.assertNotIn(raw, text)
+
+    def test_in_a_mount_point(self):
+        store = self.new_store("a")
+        point = store.scratch / "mnt\nforged\033[2J\u202e\u009b"
+        point.mkdir()
+        mounted = store.command("mount", point)
+        store.daemons.add(store.pid())
+        refused = store.command("mount", point, expect=1)
+        status = store.command("status")
+        unmounted = store.command("umount", point)
+        for done in (mounted, refused, status, unmounted):
+            self.tell_tale(done.stdout, done.stderr)
+            self.assertIn(rb"mnt\x0aforged\x1b[2J\u202e\u009b", done.stdout + done.stderr)
+        self.tell_tale(store.logs().encode())
+        self.assertIn(r"mnt\x0aforged", store.logs())
+
+    def test_of_a_store(self):
+        scratch = Path(tempfile.mkdtemp(prefix="memoirfs-e2e-"))
+        store = self.new_store("a", path=scratch / "store\nforged\033[2J", scratch=scratch)
+        for words in (("init",), ("status",), ("mount", store.path), ("cat", "a", "x\033[2J"),
+                      ("agent", "rm", "x\033[2J"), ("log", "a", "x\033[2J"), ("log", "\033[2J")):
+            done = store.command(*words, expect=None)
+            self.assertTrue(done.stdout + done.stderr)
+            self.tell_tale(done.stdout, done.stderr)
+
+    def test_that_is_not_utf_8(self):
+        scratch = tempfile.mkdtemp(prefix="memoirfs-e2e-")
+        store = self.new_store("a", path=os.fsdecode(os.fsencode(scratch) + b"/store\xff"),
+                               scratch=scratch)
+        self.assertIn(rb"store\xff", store.command("init").stdout)
+        self.assertIn("store\ufffd", json.loads(store.command("init", "--json").stdout)["store"])
+        point = os.fsdecode(os.fsencode(scratch) + b"/mnt\xff")
+        os.mkdir(point)
+        self.assertIn(rb"mnt\xff", store.command("mount", point, expect=1).stderr)
+        self.assertIsNone(store.status()["pid"])
+
+    def test_on_the_command_line(self):
+        store = self.new_store()
+        for words in (("status", "--x\033[2J"), ("log", "a", "--limit", "\033[2J"), ("\033[2J",),
+                      ("verify", "--level", "\033[2J"), ("bench", "--against", "\033[2J")):
+            done = store.command(*words, expect=2)
+            self.assertTrue(done.stderr)
+            self.tell_tale(done.stdout, done.stderr)
 
 
 class Refusals(MountCase):

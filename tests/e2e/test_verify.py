@@ -98,7 +98,18 @@ class Verify(VerifyCase):
                 segment.write_bytes(b"".join(lines))
                 store.command("verify")
 
-    def test_a_rolled_back_store_is_told(self):
+    def test_any_number_of_problems_of_a_mounted_store_is_told(self):
+        store = self.new_store("a")
+        store.mount()
+        names = {f"{number}-{'x' * 240}" for number in range(30_000)}  # 10 MB of problems
+        for name in names:
+            (store.path / "packs" / name).touch()
+        report = json.loads(store.command("verify", "--json", expect=1).stdout)
+        self.assertEqual("broken", report["verdict"])
+        self.assertEqual({f"packs/{name}" for name in names}, {p["where"] for p in report["problems"]})
+
+    def rolled_back_store(self):
+        """A store with an older state of itself in its place."""
         store = self.worked_store()
         old = store.scratch / "old"
         subprocess.run(["cp", "-a", "--sparse=always", store.path, old], check=True)
@@ -108,7 +119,21 @@ class Verify(VerifyCase):
         new = store.scratch / "new"
         os.rename(store.path, new)
         os.rename(old, store.path)
-        store.command("verify", expect=1)
+        return store
+
+    def test_a_rolled_back_store_is_told(self):
+        self.rolled_back_store().command("verify", expect=1)
+
+    @unittest.skipUnless(harness.is_root(), "a bind mount needs root")
+    def test_a_rolled_back_store_is_told_through_a_bind_mount(self):
+        store = self.rolled_back_store()
+        alias = store.folder("alias")
+        script = 'mount --bind "$1" "$2" && exec "$3" verify --store "$2"'
+        words = ["unshare", "--mount", "sh", "-c", script, "sh", store.path, alias, harness.binary()]
+        done = subprocess.run(words, env=store.environment(), capture_output=True, timeout=60,
+                              check=False)
+        self.assertEqual(1, done.returncode, done.stderr)
+        self.assertIn(b"known outside the store", done.stdout + done.stderr)
 
 
 class Chain(VerifyCase):

@@ -9,6 +9,7 @@
 #include "fs/cli/bench/report.h"
 #include "fs/cli/bench/rows.h"
 #include "fs/cli/bench/workspace.h"
+#include "store/base/printable.h"
 
 namespace memoirfs::bench {
 namespace {
@@ -84,7 +85,7 @@ int RunBench(const BenchOptions& options) {
   NoteSignals();
   const Result<Report> report = Measure(options);
   if (!report.ok()) {
-    std::fprintf(stderr, "bench: %s\n", report.status().ToString().c_str());
+    std::fprintf(stderr, "bench: %s\n", Printable(report.status().ToString()).c_str());
     return 1;
   }
   const std::string text = options.json ? ReportJson(*report) : ReportText(*report);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "store/base/json.h"
+#include "store/base/printable.h"
 
 namespace memoirfs::bench {
 namespace {
@@ -55,7 +56,7 @@ std::string ReportText(const Report& report) {
   }
   text += "\n";
   for (size_t number = 0; number < report.directories.size(); ++number) {
-    text += fmt::format("[{}] {}\n", number + 1, report.directories[number]);
+    text += fmt::format("[{}] {}\n", number + 1, Printable(report.directories[number]));
   }
   return text + HowItWasDone(report);
 }

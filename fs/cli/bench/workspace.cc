@@ -12,6 +12,8 @@
 #include <random>
 #include <vector>
 
+#include "store/base/printable.h"
+
 namespace memoirfs::bench {
 
 Fd::~Fd() {
@@ -92,7 +94,9 @@ Workspace::~Workspace() {
   if (folder_.empty()) return;  // moved from
   std::error_code error;
   std::filesystem::remove_all(folder_, error);
-  if (error) std::fprintf(stderr, "remove %s: %s\n", folder_.c_str(), error.message().c_str());
+  if (error) {
+    std::fprintf(stderr, "remove %s: %s\n", Printable(folder_).c_str(), error.message().c_str());
+  }
 }
 
 Status Workspace::MakeFolder(std::string_view name) const {

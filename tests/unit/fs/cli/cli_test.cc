@@ -74,11 +74,6 @@ TEST_CASE("a path may name a version") {
         Split("x@99999999999999999999999", std::nullopt));
 }
 
-TEST_CASE("text from a store cannot redraw a terminal") {
-  CHECK(Printable("a\033[2Jb\n\x7f") == "a\\x1b[2Jb\\x0a\\x7f");
-  CHECK(Printable("기억 🙂") == "기억 🙂");
-}
-
 TEST_CASE("sizes are for people") {
   CHECK(HumanBytes(0) == "0 B");
   CHECK(HumanBytes(1023) == "1023 B");

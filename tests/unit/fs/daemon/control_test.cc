@@ -204,17 +204,50 @@ TEST_CASE("status answers while long work goes on") {
   verify.join();
 }
 
-TEST_CASE("more connections than allowed are told so") {
+TEST_CASE("more requests than allowed are told to try again") {
   const Scratch store;
+  std::promise<void> entered;
+  std::promise<void> released;
   ControlServerOptions options;
   options.max_connections = 1;
+  const auto wait = [&](const Request&, const Peer&, ReplySink&) -> Result<std::string> {
+    entered.set_value();
+    released.get_future().wait();
+    return std::string("{}");
+  };
+  const auto server = ControlServer::Start(store.path(), wait, options);
+  REQUIRE(server.ok());
+  auto first = std::async(std::launch::async, [&] {
+    Collector sink;
+    return AskDaemon(store.path(), Of(Operation::kVerify), sink).status();
+  });
+  entered.get_future().wait();
+  Collector sink;
+  CHECK(AskDaemon(store.path(), Of(Operation::kStatus), sink).code() == Code::kUnavailable);
+  released.set_value();
+  CHECK(first.get().ok());
+}
+
+TEST_CASE("connections that ask nothing keep nobody out") {
+  const Scratch store;
+  ControlServerOptions options;
+  options.read_timeout = 1h;
+  options.max_connections = 4;
   const auto server = ControlServer::Start(store.path(), Handle, options);
   REQUIRE(server.ok());
-  const auto holder = ConnectToControlSocket(store.path());
-  REQUIRE(holder.ok());
-  while ((*server)->active() == 0) std::this_thread::yield();
-  Collector sink;
-  CHECK(AskDaemon(store.path(), Of(Operation::kStatus), sink).code() == Code::kBusy);
+  std::vector<UniqueFd> idle;
+  for (int i = 0; i < 10; ++i) {
+    auto fd = ConnectToControlSocket(store.path());
+    REQUIRE(fd.ok());
+    idle.push_back(std::move(fd).value());
+    Collector sink;
+    CHECK(AskDaemon(store.path(), Of(Operation::kStatus), sink).ok());
+  }
+  CHECK((*server)->active() <= options.max_connections);
+  LineChannel dropped(idle.front().get(), 2000ms);
+  const auto told = dropped.ReadLine(kMaxReplyLine, std::chrono::steady_clock::now() + kPatience);
+  REQUIRE(told.ok());
+  CHECK(DecodeReply(*told)->error.code() == Code::kUnavailable);
 }
 
 TEST_CASE("who asks a server that stops learns that nothing was done") {

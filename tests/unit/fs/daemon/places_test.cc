@@ -84,17 +84,23 @@ TEST_CASE("a state directory is made for its owner alone") {
   CHECK(StateDirectory("", scratch / "store").code() == Code::kInvalidArgument);
 }
 
+namespace {
+
+std::string IdOfStore(const std::string& path) {
+  std::ifstream format(path + "/FORMAT");
+  for (std::string line; std::getline(format, line);) {
+    if (line.rfind("id ", 0) == 0) return line.substr(3);
+  }
+  return "";
+}
+
+}  // namespace
+
 TEST_CASE("state moves along with a store and is not shared with a copy of it") {
   const Scratch scratch;
   const Variable state("XDG_STATE_HOME", scratch / "state");
   REQUIRE(volume::InitStore(scratch / "store").ok());
-  const std::string id = [&] {
-    std::ifstream format(scratch / "store/FORMAT");
-    for (std::string line; std::getline(format, line);) {
-      if (line.rfind("id ", 0) == 0) return line.substr(3);
-    }
-    return std::string();
-  }();
+  const std::string id = IdOfStore(scratch / "store");
   const std::string first = StateDirectory(id, scratch / "store").value();
   std::filesystem::copy(scratch / "store", scratch / "copy",
                         std::filesystem::copy_options::recursive);
@@ -105,6 +111,26 @@ TEST_CASE("state moves along with a store and is not shared with a copy of it") 
 
   std::filesystem::rename(scratch / "store", scratch / "moved");
   CHECK(StateDirectory(id, scratch / "moved").value() == first);
+}
+
+// What a bind mount does, without needing root: another path to the very same directory.
+TEST_CASE("another name of a store's directory is the same store, of a copy the same copy") {
+  const Scratch scratch;
+  const Variable state("XDG_STATE_HOME", scratch / "state");
+  REQUIRE(volume::InitStore(scratch / "store").ok());
+  const std::string id = IdOfStore(scratch / "store");
+  std::filesystem::copy(scratch / "store", scratch / "copy",
+                        std::filesystem::copy_options::recursive);
+  std::filesystem::create_directory_symlink(scratch.path(), scratch / "alias");
+  const std::string first = StateDirectory(id, scratch / "store").value();
+  const std::string second = StateDirectory(id, scratch / "copy").value();
+  CHECK(second != first);
+  CHECK(StateDirectory(id, scratch / "alias/store").value() == first);
+  CHECK(StateDirectory(id, scratch / "alias/copy").value() == second);
+
+  // A copy keeps its own state where the original goes.
+  std::filesystem::remove_all(scratch / "store");
+  CHECK(StateDirectory(id, scratch / "copy").value() == second);
 }
 
 TEST_CASE("a mount point must be an empty directory outside the store") {

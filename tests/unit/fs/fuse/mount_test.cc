@@ -1,5 +1,7 @@
 #include "fs/fuse/mount.h"
 
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -67,6 +69,54 @@ TEST_CASE("taking away what is not mounted is a failure and not a hang") {
   REQUIRE(::mkdtemp(folder) != nullptr);
   CHECK_FALSE(TakeMountAway(folder, true).ok());
   std::filesystem::remove_all(folder);
+}
+
+// A program in the place of fusermount3, for an ordinary user; it says this and fails.
+class FailingHelper {
+ public:
+  explicit FailingHelper(const std::string& says) {
+    REQUIRE(::mkdtemp(folder_) != nullptr);
+    const std::string program = std::string(folder_) + "/fusermount3";
+    std::ofstream(program) << "#!/bin/sh\necho '" << says << "' >&2\nexit 1\n";
+    REQUIRE(::chmod(folder_, 0755) == 0);
+    REQUIRE(::chmod(program.c_str(), 0755) == 0);
+  }
+  ~FailingHelper() { std::filesystem::remove_all(folder_); }
+
+  // "<code>: <message>" of what TakeMountAway answers.
+  std::string Answer() const {
+    int ends[2] = {};
+    REQUIRE(::pipe(ends) == 0);
+    const pid_t child = ::fork();
+    if (child == 0) RunAsUser(ends[1]);
+    ::close(ends[1]);
+    std::string answer(4096, '\0');
+    const ssize_t n = ::read(ends[0], answer.data(), answer.size());
+    ::close(ends[0]);
+    ::waitpid(child, nullptr, 0);
+    answer.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    return answer;
+  }
+
+ private:
+  [[noreturn]] void RunAsUser(int out) const {
+    constexpr uid_t kNobody = 65534;
+    const bool ordinary = ::geteuid() != 0 || ::setresuid(kNobody, kNobody, kNobody) == 0;
+    ::setenv("PATH", (std::string(folder_) + ":/usr/bin:/bin").c_str(), 1);
+    const Status status = ordinary ? TakeMountAway("/", false) : Status();
+    const std::string text = std::string(CodeName(status.code())) + ": " + status.ToString();
+    ::_exit(::write(out, text.data(), text.size()) < 0 ? 1 : 0);
+  }
+
+  char folder_[32] = "/tmp/memoirfs-helper-XXXXXX";
+};
+
+TEST_CASE("what the helper says is passed on, and only a mount in use is called so") {
+  CHECK(FailingHelper("fusermount3: entry for / not found in /etc/mtab").Answer() ==
+        "not permitted: cannot unmount /: fusermount3: entry for / not found in /etc/mtab");
+  const std::string busy =
+      FailingHelper("fusermount3: failed to unmount /: Device or resource busy").Answer();
+  CHECK_THAT(busy, Catch::StartsWith("busy: / is in use"));
 }
 
 }  // namespace

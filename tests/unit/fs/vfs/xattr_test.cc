@@ -27,6 +27,39 @@ TEST_CASE("An attribute of a file that is not committed commits it first") {
   CHECK(f.Records() == std::vector<std::string>{"put f", "xattr f"});
 }
 
+TEST_CASE("Attributes of an open file without a name work, and are not recorded") {
+  VfsFixture f;
+  View& view = f.view();
+  const NodeId saved = f.Put("saved", "x");
+  Must(view.SetXattr(saved, "user.a", "1", 0, kUser));
+  Must(view.SetXattr(saved, "user.b", "1", 0, kUser));
+  const HandleId handle = Must(view.Open(saved, O_RDWR, kUser)).handle;
+  const View::Created never_saved = f.Create("never saved");
+  Must(view.Unlink(f.memory(), "saved", kUser));
+  Must(view.Unlink(f.memory(), "never saved", kUser));
+  const std::vector<std::string> before = f.Records();
+
+  for (const NodeId node : {saved, never_saved.node.id}) {
+    Must(view.SetXattr(node, "user.a", "2", 0, kUser));
+    CHECK(Must(view.GetXattr(node, "user.a")) == "2");
+    CHECK(view.SetXattr(node, "user.a", "3", XATTR_CREATE, kUser).code() == Code::kExists);
+    CHECK(view.SetXattr(node, "user.c", "3", XATTR_REPLACE, kUser).code() == Code::kNoAttribute);
+    CHECK(view.SetXattr(node, "user.\xff", "v", 0, kUser).ToErrno() == EILSEQ);
+    CHECK(view.SetXattr(node, "user.a", Bytes(65'537, 'v'), 0, kUser).ToErrno() == E2BIG);
+    Must(view.RemoveXattr(node, "user.a", kUser));
+    CHECK(view.RemoveXattr(node, "user.a", kUser).code() == Code::kNoAttribute);
+    Must(view.SetXattr(node, "user.c", "4", XATTR_CREATE, kUser));
+  }
+  CHECK(Must(view.ListXattrs(saved)) == std::vector<std::string>{"user.b", "user.c"});
+  CHECK(Must(view.ListXattrs(never_saved.node.id)) == std::vector<std::string>{"user.c"});
+  CHECK(f.Records() == before);
+
+  f.Close(handle);
+  f.Close(never_saved.opened.handle);
+  CHECK(f.Records() == before);
+  CHECK(view.SetXattr(saved, "user.a", "5", 0, kUser).code() == Code::kNotFound);
+}
+
 TEST_CASE("Other namespaces are not supported, and names must be UTF-8") {
   VfsFixture f;
   const NodeId node = f.Put("f", "x");

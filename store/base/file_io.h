@@ -5,7 +5,9 @@
 //
 // Paths are relative to one root directory ("journal/3.log") and never leave it: the real one
 // resolves them with openat2(2) RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, so that a symbolic link
-// planted in a store is an error and is not followed. Files are created 0600, directories 0700.
+// planted in a store is an error and is not followed. What is opened is a regular file: anything
+// else in its place is kCorrupt, and nothing waits for it (store/base/regular_file.h). Files are
+// created 0600, directories 0700.
 //
 // FileIo is thread-safe. A File may be used by several threads at once for ReadAt and WriteAt.
 

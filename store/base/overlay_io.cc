@@ -105,7 +105,8 @@ class OverlayIo final : public FileIo {
 
   Status Remove(const std::string& path) override {
     const MutexLock lock(mutex_);
-    TRY(FindToRead(path));
+    ASSIGN_OR_RETURN(const bool is_directory, IsDirectory(path));
+    if (is_directory) return Status(Code::kIsDirectory, Shown(path) + " is a directory");
     files_.erase(path);
     gone_.insert(path);
     return {};

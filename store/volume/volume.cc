@@ -56,6 +56,7 @@ Volume::~Volume() = default;
 
 Result<std::unique_ptr<Volume>> Volume::Open(FileIo& io, Clock& clock, VolumeOptions options) {
   ASSIGN_OR_RETURN(StoreFormat format, ReadFormat(io));
+  TRY(PrepareDirectories(io));
   auto impl = std::make_unique<Impl>(io, clock, options, std::move(format));
   TRY(impl->Open());
   return std::unique_ptr<Volume>(new Volume(std::move(impl)));

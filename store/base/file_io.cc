@@ -259,11 +259,17 @@ Result<Bytes> ReadWholeFile(FileIo& io, const std::string& path) {
   return file->ReadAt(0, size);
 }
 
+Result<std::unique_ptr<File>> CreateAnew(FileIo& io, const std::string& path) {
+  auto made = io.Open(path, OpenMode::kCreate);
+  if (made.code() != Code::kExists) return made;
+  TRY(io.Remove(path));
+  return io.Open(path, OpenMode::kCreate);
+}
+
 Status WriteFileAtomically(FileIo& io, const std::string& path, ByteView data) {
   const std::string temporary = path + ".tmp";
   const auto write = [&]() -> Status {
-    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(temporary, OpenMode::kOpenOrCreate));
-    TRY(file->Truncate(0));
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, CreateAnew(io, temporary));
     TRY(file->WriteAt(0, data));
     return file->Sync();
   };

@@ -83,6 +83,9 @@ Result<std::unique_ptr<FileIo>> OpenRealIo(const std::string& root);
 
 // Whole small files. WriteFileAtomically: temporary name, sync, rename, sync of the directory.
 Result<Bytes> ReadWholeFile(FileIo& io, const std::string& path);
+// CreateAnew: an empty file, never one that is there: what had the name, a leftover or a link to
+// somebody's file, loses it and is not written to.
+Result<std::unique_ptr<File>> CreateAnew(FileIo& io, const std::string& path);
 Status WriteFileAtomically(FileIo& io, const std::string& path, ByteView data);
 
 // The directory part of a path; "." for a name in the root.

@@ -170,6 +170,22 @@ TEST_CASE_METHOD(Store, "an atomic write replaces the whole file and leaves noth
   CHECK(io->List(".").value() == std::vector<std::string>{"f"});
 }
 
+TEST_CASE_METHOD(Store, "an atomic write does not write to what has the temporary name") {
+  const auto link = [&](const std::string& name) {
+    return ::link((directory / "mine").c_str(), (directory / name).c_str()) == 0;
+  };
+  WriteOutside(directory / "mine", "mine");
+  REQUIRE(link("f.tmp"));
+  REQUIRE(::symlink("mine", (directory / "g.tmp").c_str()) == 0);
+  REQUIRE(::mkfifo((directory / "h.tmp").c_str(), 0600) == 0);
+  for (const char* name : {"f", "g", "h"}) {
+    REQUIRE(WriteFileAtomically(*io, name, "new").ok());
+    CHECK(ReadWholeFile(*io, name).value() == "new");
+  }
+  CHECK(ReadWholeFile(*io, "mine").value() == "mine");
+  CHECK(io->List(".").value() == std::vector<std::string>{"f", "g", "h", "mine"});
+}
+
 TEST_CASE_METHOD(Store, "a rename replaces its target") {
   REQUIRE(WriteFileAtomically(*io, "a", "1").ok());
   REQUIRE(WriteFileAtomically(*io, "b", "2").ok());

@@ -47,6 +47,7 @@ TEST_CASE("what can't be opened can be removed from the copy") {
   REQUIRE(base->MakeDirectory("dir").ok());
   const auto copy = MakeOverlayIo(*base);
   CHECK(copy->Open("fifo", OpenMode::kRead).code() == Code::kCorrupt);
+  CHECK(copy->Open("fifo", OpenMode::kCreate).code() == Code::kExists);
   CHECK(copy->Remove("fifo").ok());
   CHECK(copy->List(".").value() == std::vector<std::string>{"dir"});
   CHECK(copy->Remove("dir").code() == Code::kIsDirectory);

@@ -47,7 +47,7 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       if (lines_.empty() || lines_.front().end > durable) return {};
       line = lines_.front();
     }
-    const Status status = WriteLine(line.stream, line.record);
+    Status status = WriteLine(line.stream, line.record);
     // A shortage leaves the segment as it was: the line waits, the next try may write it.
     if (IsShortage(status.code())) return status;
     if (!status.ok()) TRY(BreakSegment(line.stream, status));
@@ -177,7 +177,7 @@ Status Volume::Impl::RunCommitterOnce() {
   const journal::Lsn durable = journal_->durable();
   TRY(WriteSegments(durable));
   TRY(index_->Flush(durable));
-  const Status prepared = journal_->PrepareNext();
+  Status prepared = journal_->PrepareNext();
   // Without room for a next file, what is left of this one still serves.
   if (!prepared.ok() && prepared.code() != Code::kNoSpace) return prepared;
   return SealFullJournals();

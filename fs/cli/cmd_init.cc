@@ -21,6 +21,7 @@ Result<bool> InitOrCheck(const std::string& path) {
   if (made.code() != Code::kExists) return made;
   ASSIGN_OR_RETURN(const auto io, OpenRealIo(path));
   TRY(volume::ReadFormat(*io));
+  TRY(volume::CheckDirectories(*io));
   return false;
 }
 

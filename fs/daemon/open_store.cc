@@ -66,7 +66,10 @@ OpenedStore::~OpenedStore() {
 
 Status OpenedStore::PrepareState(bool log_to_file) {
   ASSIGN_OR_RETURN(const volume::StoreFormat format, volume::ReadFormat(*disk_));
+  TRY(volume::CheckDirectories(*disk_));
   Result<std::string> directory = StateDirectory(format.store_id, path_);
+  // Something odd in place of a file: going on without anchors would hide what they know.
+  if (directory.code() == Code::kCorrupt) return directory.status();
   if (!directory.ok()) {
     // A container may have no place of its own to keep state in: it has no anchors then.
     Log(LogLevel::kWarn, "daemon.no-state", directory.status().ToString());

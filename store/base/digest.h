@@ -29,6 +29,7 @@ struct Digest {
   // Precondition: raw.size() == kSize.
   static Digest FromRaw(ByteView raw);
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend auto operator<=>(const Digest&, const Digest&) = default;
 };
 
@@ -45,6 +46,7 @@ struct ContentId {
   uint64_t size = 0;  // bytes of the file
   ContentKind kind = ContentKind::kFlat;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend auto operator<=>(const ContentId&, const ContentId&) = default;
 };
 

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "store/base/regular_file.h"
 #include "store/base/temporary_file.h"
 #include "store/base/unique_fd.h"
 
@@ -115,7 +116,7 @@ class RealIo final : public FileIo {
   RealIo(UniqueFd dir, std::string root) : dir_(std::move(dir)), root_(std::move(root)) {}
 
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override {
-    ASSIGN_OR_RETURN(UniqueFd fd, OpenBeneath(path, FlagsOf(mode)));
+    ASSIGN_OR_RETURN(UniqueFd fd, OpenFile(path, FlagsOf(mode)));
     return std::unique_ptr<File>(std::make_unique<RealFile>(std::move(fd), Shown(path)));
   }
 
@@ -180,13 +181,21 @@ class RealIo final : public FileIo {
  private:
   Result<UniqueFd> OpenBeneath(const std::string& path, int flags) {
     open_how how{};
-    how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC | O_NOFOLLOW;
+    how.flags = static_cast<uint64_t>(flags) | kRegularFileFlags;
     how.mode = (flags & O_CREAT) != 0 ? kFileMode : 0;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
     const long fd = Uninterrupted(
         [&] { return ::syscall(SYS_openat2, dir_.get(), path.c_str(), &how, sizeof(how)); });
     if (fd < 0) return Failed("open", path);
     return UniqueFd(static_cast<int>(fd));
+  }
+
+  Result<UniqueFd> OpenFile(const std::string& path, int flags) {
+    Result<UniqueFd> opened = OpenBeneath(path, flags);
+    if (opened.ok()) return OnlyRegular(std::move(opened).value(), Shown(path));
+    const Result<UniqueFd> dir = OpenDirectory(ParentOf(path));
+    if (!dir.ok()) return opened.status();
+    return FailureOfOpening(opened.status(), dir->get(), LastPart(path), Shown(path));
   }
 
   Result<UniqueFd> OpenDirectory(const std::string& path) {
@@ -250,11 +259,17 @@ Result<Bytes> ReadWholeFile(FileIo& io, const std::string& path) {
   return file->ReadAt(0, size);
 }
 
+Result<std::unique_ptr<File>> CreateAnew(FileIo& io, const std::string& path) {
+  auto made = io.Open(path, OpenMode::kCreate);
+  if (made.code() != Code::kExists) return made;
+  TRY(io.Remove(path));
+  return io.Open(path, OpenMode::kCreate);
+}
+
 Status WriteFileAtomically(FileIo& io, const std::string& path, ByteView data) {
   const std::string temporary = path + ".tmp";
   const auto write = [&]() -> Status {
-    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(temporary, OpenMode::kOpenOrCreate));
-    TRY(file->Truncate(0));
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, CreateAnew(io, temporary));
     TRY(file->WriteAt(0, data));
     return file->Sync();
   };

@@ -5,7 +5,9 @@
 //
 // Paths are relative to one root directory ("journal/3.log") and never leave it: the real one
 // resolves them with openat2(2) RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, so that a symbolic link
-// planted in a store is an error and is not followed. Files are created 0600, directories 0700.
+// planted in a store is an error and is not followed. What is opened is a regular file: anything
+// else in its place is kCorrupt, and nothing waits for it (store/base/regular_file.h). Files are
+// created 0600, directories 0700.
 //
 // FileIo is thread-safe. A File may be used by several threads at once for ReadAt and WriteAt.
 
@@ -81,6 +83,9 @@ Result<std::unique_ptr<FileIo>> OpenRealIo(const std::string& root);
 
 // Whole small files. WriteFileAtomically: temporary name, sync, rename, sync of the directory.
 Result<Bytes> ReadWholeFile(FileIo& io, const std::string& path);
+// CreateAnew: an empty file, never one that is there: what had the name, a leftover or a link to
+// somebody's file, loses it and is not written to.
+Result<std::unique_ptr<File>> CreateAnew(FileIo& io, const std::string& path);
 Status WriteFileAtomically(FileIo& io, const std::string& path, ByteView data);
 
 // The directory part of a path; "." for a name in the root.

@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <memory>
 #include <mutex>
+#include <utility>
+
+#include "store/base/regular_file.h"
 
 #include "store/base/printable.h"
 
@@ -24,6 +27,30 @@ std::shared_ptr<spdlog::logger> MakeLogger(spdlog::sink_ptr sink) {
   logger->flush_on(spdlog::level::info);
   return logger;
 }
+
+// To a file that is open already: a sink of spdlog's own would open it again by its name, and wait
+// where a FIFO took the place. A line that can't be written is lost; there is nobody to tell.
+class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit FileSink(UniqueFd file) : file_(std::move(file)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    std::string_view rest(line.data(), line.size());
+    while (!rest.empty()) {
+      const ssize_t n = ::write(file_.get(), rest.data(), rest.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return;
+      rest.remove_prefix(static_cast<size_t>(n));
+    }
+  }
+  void flush_() override {}
+
+ private:
+  const UniqueFd file_;
+};
 
 // Swapped atomically by LogToFile; never destroyed while a thread may still log at exit.
 struct Sink {
@@ -63,18 +90,11 @@ void Log(LogLevel level, std::string_view site, std::string_view text) {
 }
 
 Status LogToFile(const std::string& path) {
-  // Created here so that the mode is ours, whatever the umask is.
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return Status::FromErrno(errno, "log file " + path);
-  ::close(fd);
-  try {
-    auto logger = MakeLogger(std::make_shared<spdlog::sinks::basic_file_sink_mt>(path));
-    const std::lock_guard lock(TheSink().mutex);
-    logger->set_level(TheSink().logger->level());
-    TheSink().logger = std::move(logger);
-  } catch (const spdlog::spdlog_ex& e) {
-    return Status(Code::kIo, "log file " + path + ": " + e.what());
-  }
+  ASSIGN_OR_RETURN(UniqueFd file, OpenRegularFile(path, O_WRONLY | O_CREAT | O_APPEND));
+  auto logger = MakeLogger(std::make_shared<FileSink>(std::move(file)));
+  const std::lock_guard lock(TheSink().mutex);
+  logger->set_level(TheSink().logger->level());
+  TheSink().logger = std::move(logger);
   return {};
 }
 

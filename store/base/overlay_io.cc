@@ -84,12 +84,8 @@ class OverlayIo final : public FileIo {
 
   Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override {
     const MutexLock lock(mutex_);
-    auto node = mode == OpenMode::kRead ? FindToRead(path) : FindToChange(path);
-    const bool may_make = mode == OpenMode::kCreate || mode == OpenMode::kOpenOrCreate;
-    if (node.ok() && mode == OpenMode::kCreate) return Status(Code::kExists, Shown(path));
-    if (node.code() == Code::kNotFound && may_make) node = Make(path);
-    TRY(node);
-    return std::unique_ptr<File>(std::make_unique<OverlayFile>(std::move(node).value()));
+    ASSIGN_OR_RETURN(std::shared_ptr<Node> node, Find(path, mode));
+    return std::unique_ptr<File>(std::make_unique<OverlayFile>(std::move(node)));
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
@@ -105,7 +101,8 @@ class OverlayIo final : public FileIo {
 
   Status Remove(const std::string& path) override {
     const MutexLock lock(mutex_);
-    TRY(FindToRead(path));
+    ASSIGN_OR_RETURN(const bool is_directory, IsDirectory(path));
+    if (is_directory) return Status(Code::kIsDirectory, Shown(path) + " is a directory");
     files_.erase(path);
     gone_.insert(path);
     return {};
@@ -162,6 +159,16 @@ class OverlayIo final : public FileIo {
   bool IsOfBase(const std::string& path) const REQUIRES(mutex_) {
     if (gone_.count(path) + directories_.count(path) + files_.count(path) != 0) return false;
     return path == "." || path.find('/') == std::string::npos || IsOfBase(ParentOf(path));
+  }
+
+  Result<std::shared_ptr<Node>> Find(const std::string& path, OpenMode mode) REQUIRES(mutex_) {
+    if (mode == OpenMode::kRead) return FindToRead(path);
+    if (mode == OpenMode::kReadWrite) return FindToChange(path);
+    const Result<bool> is_directory = IsDirectory(path);
+    if (is_directory.code() == Code::kNotFound) return Make(path);
+    TRY(is_directory);
+    if (mode == OpenMode::kCreate) return Status(Code::kExists, Shown(path));
+    return FindToChange(path);
   }
 
   // Not kept by us: a store has more files than a process may hold open.

@@ -148,14 +148,16 @@ Status AsStatus(const Result<T>& result) {
 // Returns early with the failure of `expr` (a Status or a Result).
 #define TRY(expr)                                               \
   do {                                                          \
-    if (auto try_value_ = (expr); !try_value_.ok())             \
+    if (const auto& try_value_ = (expr); !try_value_.ok())      \
       return ::memoirfs::status_internal::AsStatus(try_value_); \
   } while (0)
 
 // Declares or assigns `lhs` from a Result, or returns early with its failure.
 #define ASSIGN_OR_RETURN(lhs, expr) \
   ASSIGN_OR_RETURN_IMPL(MEMOIRFS_CONCAT(result_, __LINE__), lhs, expr)
+// NOLINTBEGIN(bugprone-macro-parentheses): what is declared takes none
 #define ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                          \
-  if (!tmp.ok()) return tmp.status();         \
+  if (!(tmp).ok()) return (tmp).status();     \
   lhs = std::move(tmp).value()
+// NOLINTEND(bugprone-macro-parentheses)

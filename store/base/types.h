@@ -14,6 +14,7 @@ struct Strong {
 
   constexpr Strong() = default;
   constexpr explicit Strong(Rep v) : value(v) {}
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend constexpr auto operator<=>(const Strong&, const Strong&) = default;
 };
 

@@ -17,7 +17,7 @@
 namespace memoirfs::cas {
 
 // The longest object: a chunk, and the largest flat file.
-inline constexpr uint64_t kChunkSize = 256 * 1024;
+inline constexpr uint64_t kChunkSize = uint64_t{256} * 1024;
 
 // Where objects lie; the index implements it (store/meta), joined by store/volume. Thread-safe.
 class LocationTable {

@@ -28,8 +28,7 @@ Status KeepTail(FileIo& io, const File& log, uint64_t number, uint64_t good_end)
 Status MakePack(FileIo& io, const File& log, PackId pack, uint64_t good_end) {
   const std::string temporary = PackPath(pack) + kTemporarySuffix;
   {
-    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, io.Open(temporary, OpenMode::kOpenOrCreate));
-    TRY(file->Truncate(0));
+    ASSIGN_OR_RETURN(const std::unique_ptr<File> file, CreateAnew(io, temporary));
     TRY(CopyStart(log, *file, good_end));
     ASSIGN_OR_RETURN(PackContents contents, CollectContents(*file, pack, good_end));
     TRY(WriteFooter(*file, pack, good_end, std::move(contents)));

@@ -82,8 +82,7 @@ Status WriteZeros(File& file, const ByteRange& range) {
 
 Status WriteCopy(FileIo& io, const File& file, PackId pack, const std::string& path,
                  const Erasures& chosen) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<File> copy, io.Open(path, OpenMode::kOpenOrCreate));
-  TRY(copy->Truncate(0));
+  ASSIGN_OR_RETURN(const std::unique_ptr<File> copy, CreateAnew(io, path));
   TRY(CopyStart(file, *copy, chosen.frames_end));
   for (const Erasure& erasure : chosen.frames) TRY(WriteErased(*copy, erasure));
   for (const ByteRange& range : chosen.damaged) TRY(WriteZeros(*copy, range));

@@ -34,6 +34,7 @@ struct PackId {
   static PackId Decode(uint64_t encoded) {
     return {encoded & ~(uint64_t{1} << 63), (encoded >> 63) != 0};
   }
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend auto operator<=>(const PackId&, const PackId&) = default;
 };
 
@@ -41,6 +42,7 @@ struct PackId {
 struct Lsn {
   uint64_t journal = 0;
   uint64_t offset = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend auto operator<=>(const Lsn&, const Lsn&) = default;
 };
 
@@ -75,6 +77,7 @@ struct Location {
   uint64_t offset = 0;  // of the header
   uint32_t length = 0;  // of the payload
   FrameType type{};
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend auto operator<=>(const Location&, const Location&) = default;
 };
 

@@ -22,6 +22,7 @@ namespace memoirfs::journal {
 struct PackedObject {
   Digest digest;
   Location location;  // type kBlob or kExtend
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend auto operator<=>(const PackedObject&, const PackedObject&) = default;
 };
 
@@ -29,12 +30,14 @@ struct PackedRecord {
   uint32_t stream = 0;
   uint64_t seq = 0;
   Location location;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend auto operator<=>(const PackedRecord&, const PackedRecord&) = default;
 };
 
 struct ByteRange {
   uint64_t offset = 0;
   uint64_t length = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the check takes the 0 of <=> for a pointer
   friend auto operator<=>(const ByteRange&, const ByteRange&) = default;
 };
 

@@ -1,5 +1,7 @@
 #include "store/meta/database.h"
 
+#include <algorithm>
+
 #include "store/meta/log_check.h"
 
 namespace memoirfs::meta {
@@ -16,6 +18,14 @@ bool IsOfTheSystem(Code code) {
   return IsShortage(code) || code == Code::kReadOnly || code == Code::kAccess;
 }
 
+// Without the file CURRENT LevelDB begins anew beside what is there, takes rows from the old logs
+// and drops the old tables: a part of the rows would be missing, without a word.
+Status CheckHasCurrent(FileIo& io, const std::string& path) {
+  ASSIGN_OR_RETURN(const auto names, io.List(path));
+  if (names.empty() || std::find(names.begin(), names.end(), "CURRENT") != names.end()) return {};
+  return {Code::kCorrupt, path + "/CURRENT is missing"};
+}
+
 }  // namespace
 
 Database::Database(FileIo& io, const std::string& path)
@@ -27,6 +37,7 @@ Database::Database(FileIo& io, const std::string& path)
 Result<std::shared_ptr<Database>> Database::Open(FileIo& io, const std::string& path,
                                                  std::shared_ptr<Database> earlier) {
   if (earlier != nullptr) earlier->env_.Retire();
+  TRY(CheckHasCurrent(io, path).WithContext("index"));
   TRY(CheckLogTails(io, path).WithContext("index"));
   std::shared_ptr<Database> database(new Database(io, path));
   if (earlier != nullptr) TRY(database->env_.KeepFilesFor(earlier));

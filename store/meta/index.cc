@@ -318,11 +318,26 @@ bool Index::has_unwritten() const { return impl_->has_unwritten(); }
 
 size_t Index::overlay_bytes() const { return impl_->overlay_bytes(); }
 
+namespace {
+
+// LevelDB makes no directories. One that somebody put there goes where nothing is lost with it.
+Status RemoveEntry(FileIo& io, const std::string& path) {
+  const auto facts = io.Stat(path);
+  if (!facts.ok() || !facts->is_directory) return io.Remove(path);
+  const Status removed = io.RemoveDirectory(path);
+  if (removed.code() != Code::kNotEmpty) return removed;
+  return {Code::kNotEmpty, io.root() + "/" + path +
+                               " is a directory with something in it, not a file of the index: "
+                               "move it away"};
+}
+
+}  // namespace
+
 Status DestroyIndex(FileIo& io, const std::string& path) {
   const auto names = io.List(path);
   if (names.code() == Code::kNotFound) return {};
   TRY(names);
-  for (const std::string& name : *names) TRY(io.Remove(path + "/" + name));
+  for (const std::string& name : *names) TRY(RemoveEntry(io, path + "/" + name));
   TRY(io.RemoveDirectory(path));
   return io.SyncDirectory(ParentOf(path));
 }

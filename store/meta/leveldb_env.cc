@@ -166,9 +166,9 @@ leveldb::Status LevelDbEnv::NewWritableFile(const std::string& name, leveldb::Wr
   *file = nullptr;
   std::unique_ptr<File> opened;
   const Status made = Change(Changes::kFile, [&]() -> Status {
-    ASSIGN_OR_RETURN(opened, io_.Open(name, OpenMode::kOpenOrCreate));
+    ASSIGN_OR_RETURN(opened, CreateAnew(io_, name));
     NameWasMade();
-    return opened->Truncate(0);
+    return {};
   });
   if (!made.ok()) return ToLevelDb(made);
   *file = new WritableFile(*this, std::move(opened), IsWriteAheadLog(name));  // LevelDB owns it

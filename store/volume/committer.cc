@@ -49,7 +49,7 @@ Status Volume::Impl::WriteSegments(journal::Lsn durable) {
       if (lines_.empty() || lines_.front().end > durable) return {};
       line = lines_.front();
     }
-    const Status status = WriteLine(line.stream, line.record);
+    Status status = WriteLine(line.stream, line.record);
     // A shortage leaves the segment as it was: the line waits, the next try may write it.
     if (IsShortage(status.code())) return status;
     if (!status.ok()) TRY(BreakSegment(line.stream, status));
@@ -184,7 +184,7 @@ Status Volume::Impl::WriteOut() {
 // Files: the next one made, full ones sealed.
 Status Volume::Impl::KeepHouse() {
   KeepSpare(io_);
-  const Status prepared = journal_->PrepareNext();
+  Status prepared = journal_->PrepareNext();
   // Without room for a next file, what is left of this one still serves.
   if (!prepared.ok() && !IsFull(prepared.code())) return prepared;
   return SealFullJournals();
@@ -211,7 +211,7 @@ Status Volume::Impl::CommitInTime() {
   TRY(Barrier());
   // A checkpoint that is under way writes out as well.
   if (!checkpoint_mutex_.try_lock()) return {};
-  const Status written = WriteOut();
+  Status written = WriteOut();
   checkpoint_mutex_.unlock();
   return written;
 }

@@ -29,6 +29,37 @@ bool FitsChecksum(const std::string& text) {
   return checksum_at != std::string::npos && text == WithChecksum(text.substr(0, checksum_at));
 }
 
+// What an opening can't make anew where it is missing: there may be content that is missing too.
+bool HoldsContent(std::string_view directory) {
+  return directory == "journal" || directory == "packs" || directory == "chains";
+}
+
+Status CheckDirectory(FileIo& io, const char* directory) {
+  const std::string shown = io.root() + "/" + directory;
+  const auto facts = io.Stat(directory);
+  if (facts.code() == Code::kNotFound && HoldsContent(directory)) {
+    return {Code::kCorrupt, shown +
+                                " is missing. Restore it from a copy of the store; if nothing "
+                                "was in it, make it anew: mkdir -m 700 " +
+                                shown};
+  }
+  if (facts.code() == Code::kNotFound) return {};
+  TRY(facts);
+  if (facts->is_directory) return {};
+  return {Code::kCorrupt, shown + " is not a directory: move it away"};
+}
+
+// Makes those that are missing.
+Status MakeDirectories(FileIo& io) {
+  bool any = false;
+  for (const char* directory : kDirectories) {
+    const Status made = io.MakeDirectory(directory);
+    if (made.code() != Code::kExists) TRY(made);
+    any = any || made.ok();
+  }
+  return any ? io.SyncDirectory(".") : Status();
+}
+
 // The value behind `key ` at the start of a line; empty when there is no such line.
 std::string ValueOf(const std::string& text, const std::string& key) {
   std::istringstream lines(text);
@@ -86,14 +117,21 @@ std::string NewUuid() {
 Status CreateLayout(FileIo& io) {
   TRY(CheckNoParts(io));
   TRY(CheckNothingForeign(io));
-  for (const char* directory : kDirectories) {
-    const Status made = io.MakeDirectory(directory);
-    if (made.code() != Code::kExists) TRY(made);
-  }
+  TRY(MakeDirectories(io));
   // FORMAT comes last: a directory with it is a whole store.
   const std::string body = fmt::format("{} {}\nid {}\nfeatures\n", kMagic, kVersion, NewUuid());
   TRY(WriteFileAtomically(io, kFormatFile, WithChecksum(body)));
   return io.SyncDirectory(".");
+}
+
+Status CheckDirectories(FileIo& io) {
+  for (const char* directory : kDirectories) TRY(CheckDirectory(io, directory));
+  return {};
+}
+
+Status PrepareDirectories(FileIo& io) {
+  TRY(CheckDirectories(io));
+  return MakeDirectories(io);
 }
 
 Result<StoreFormat> ReadFormat(FileIo& io) {

@@ -29,6 +29,11 @@ Status CheckNothingForeign(FileIo& io);
 // interrupted call left. Otherwise kNotEmpty, or kCorrupt where it holds a store without FORMAT.
 Status CreateLayout(FileIo& io);
 
+// kCorrupt where something else is in place of a directory of a store, or one is missing that may
+// have held content. PrepareDirectories makes the others that are missing.
+Status CheckDirectories(FileIo& io);
+Status PrepareDirectories(FileIo& io);
+
 // kNotFound, with what to do.
 Status NoStoreAt(const std::string& path);
 

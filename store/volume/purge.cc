@@ -206,13 +206,16 @@ Result<PurgePlan> Volume::Impl::PlanPurge(StreamId stream) {
   const MutexLock lock(checkpoint_mutex_);
   TRY(CheckpointLocked());
   RefuseChanges();
-  const auto plan = [&]() -> Result<PurgePlan> {
-    TRY(Barrier());
-    TRY(WriteSegments(journal_->durable()));
-    return PurgePlanner(*this, stream).Run();
-  }();
+  auto plan = PlanFromSegments(stream);
   if (!plan.ok()) AllowChanges();
   return plan;
+}
+
+// The planner reads records from the segments: all that are acknowledged must stand there.
+Result<PurgePlan> Volume::Impl::PlanFromSegments(StreamId stream) {
+  TRY(Barrier());
+  TRY(WriteSegments(journal_->durable()));
+  return PurgePlanner(*this, stream).Run();
 }
 
 Status Volume::Impl::DecidePurge(const Stream& stream) {

@@ -6,6 +6,7 @@ namespace memoirfs::volume {
 
 Result<RepairReport> RepairStore(FileIo& io, Clock& clock, VolumeOptions options) {
   TRY(ReadFormat(io));
+  TRY(CheckDirectories(io));  // before anything of the store is changed
   TRY(WriteFileAtomically(io, kRebuildMarker, kRepairAskedFor));
   options.background = false;
   ASSIGN_OR_RETURN(const auto volume, Volume::Open(io, clock, options));

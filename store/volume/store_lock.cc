@@ -8,6 +8,8 @@
 #include <sstream>
 #include <utility>
 
+#include "store/base/regular_file.h"
+
 namespace memoirfs::volume {
 namespace {
 
@@ -21,10 +23,8 @@ std::string BootId() {
 }
 
 Result<int> OpenLockFile(const std::string& store_path, int flags) {
-  const std::string path = store_path + kLockFile;
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return Status::FromErrno(errno, "open " + path);
-  return fd;
+  ASSIGN_OR_RETURN(UniqueFd file, OpenRegularFile(store_path + kLockFile, flags));
+  return file.Release();
 }
 
 LockHolder ParseHolder(const std::string& text) {

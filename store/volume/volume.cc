@@ -68,6 +68,7 @@ Volume::~Volume() = default;
 
 Result<std::unique_ptr<Volume>> Volume::Open(FileIo& io, Clock& clock, VolumeOptions options) {
   ASSIGN_OR_RETURN(StoreFormat format, ReadFormat(io));
+  TRY(PrepareDirectories(io));
   auto impl = std::make_unique<Impl>(io, clock, options, std::move(format));
   Status opened = impl->Open();
   if (!opened.ok() && impl->index_ && impl->index_->damaged()) {

@@ -184,6 +184,7 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   Status DecidePurge(const Stream& stream);
   Status CheckNoPurge() const;
   Result<PurgePlan> PlanPurge(StreamId stream);
+  Result<PurgePlan> PlanFromSegments(StreamId stream) REQUIRES(checkpoint_mutex_);
   void RefuseChanges();
   void AllowChanges();
   // The contents that rows of the index name, by the inode that has them; attributes' values too.

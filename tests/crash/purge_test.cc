@@ -5,7 +5,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "store/base/log.h"
 #include "store/cas/chunk_tree.h"
 #include "store/volume/verify.h"
 #include "tests/crash/volume_workload.h"
@@ -145,7 +144,7 @@ struct Pair {
   Tree other;  // what the other agent has
 
   explicit Pair(bool long_life = true) {
-    REQUIRE(LogToFile("/dev/null").ok());
+    LogNowhere();
     Check(volume::InitStore(io, CrashOptions()));
     store = std::make_unique<LivingStore>(io);
     Check(store->Open());

@@ -6,7 +6,6 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-#include "store/base/log.h"
 #include "store/volume/verify.h"
 #include "tests/crash/volume_workload.h"
 
@@ -43,7 +42,7 @@ class Reference {
 
  private:
   Reference() {
-    REQUIRE(LogToFile("/dev/null").ok());
+    LogNowhere();
     initial_ = std::make_unique<SimIo>();
     REQUIRE(volume::InitStore(*initial_, CrashOptions()).ToString() == "ok");
     const std::unique_ptr<SimIo> io = NewDisk();

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 
+#include "store/base/log.h"
 #include "store/cas/chunk_tree.h"
+#include "tests/support/temp_directory.h"
 
 namespace memoirfs::testing {
 
@@ -33,6 +36,14 @@ std::string Show(const ContentId& content) {
 }
 
 }  // namespace
+
+void LogNowhere() {
+  static const bool logs = [] {
+    const test::TempDirectory directory;
+    return LogToFile(directory / "log").ok();
+  }();
+  REQUIRE(logs);
+}
 
 std::string FirstDifference(const Tree& expected, const Tree& found) {
   for (const auto& [path, what] : expected) {

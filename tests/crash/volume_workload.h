@@ -16,6 +16,9 @@
 
 namespace memoirfs::testing {
 
+// What the stores log goes into a file that is gone with the program.
+void LogNowhere();
+
 // "<agent>/<path>" -> all that must survive of the inode there.
 using Tree = std::map<std::string, std::string>;
 

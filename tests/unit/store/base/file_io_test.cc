@@ -1,11 +1,16 @@
 #include "store/base/file_io.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <map>
 
+#include "store/base/log.h"
+#include "store/base/regular_file.h"
 #include "tests/support/temp_directory.h"
 
 using memoirfs::Bytes;
@@ -14,8 +19,10 @@ using memoirfs::File;
 using memoirfs::FileIo;
 using memoirfs::OpenMode;
 using memoirfs::OpenRealIo;
+using memoirfs::OpenRegularFile;
 using memoirfs::ReadWholeFile;
 using memoirfs::Result;
+using memoirfs::Status;
 using memoirfs::WriteFileAtomically;
 using memoirfs::test::TempDirectory;
 
@@ -31,6 +38,14 @@ struct Store {
     return st.st_mode & 07777;
   }
 };
+
+void MakeSocket(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  REQUIRE(path.copy(address.sun_path, sizeof(address.sun_path) - 1) == path.size());
+  const memoirfs::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0);
+}
 
 void WriteOutside(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
@@ -52,8 +67,8 @@ TEST_CASE_METHOD(Store, "a symbolic link in the store is an error and is not fol
   WriteOutside(outside / "secret", "s");
   REQUIRE(::symlink((outside / "secret").c_str(), (directory / "file").c_str()) == 0);
   REQUIRE(::symlink(outside.path().c_str(), (directory / "dir").c_str()) == 0);
-  CHECK(io->Open("file", OpenMode::kRead).code() == Code::kLoop);
-  CHECK(io->Open("file", OpenMode::kOpenOrCreate).code() == Code::kLoop);
+  CHECK(io->Open("file", OpenMode::kRead).code() == Code::kCorrupt);
+  CHECK(io->Open("file", OpenMode::kOpenOrCreate).code() == Code::kCorrupt);
   CHECK(io->Open("dir/secret", OpenMode::kRead).code() == Code::kLoop);
   CHECK(io->Open("dir/new", OpenMode::kCreate).code() == Code::kLoop);
   CHECK_FALSE(io->MakeDirectory("dir/new").ok());
@@ -62,6 +77,34 @@ TEST_CASE_METHOD(Store, "a symbolic link in the store is an error and is not fol
   CHECK_FALSE(io->List("dir").ok());
   CHECK_FALSE(io->Stat("dir/secret").ok());
   CHECK(::access((outside / "secret").c_str(), F_OK) == 0);
+}
+
+TEST_CASE_METHOD(Store, "what is no regular file is not opened, and the message says what it is") {
+  REQUIRE(::mkfifo((directory / "fifo").c_str(), 0600) == 0);
+  REQUIRE(::mkdir((directory / "dir").c_str(), 0700) == 0);
+  REQUIRE(::symlink("/dev/zero", (directory / "link").c_str()) == 0);
+  MakeSocket(directory / "socket");
+  const std::map<std::string, std::string> kinds = {{"fifo", "a FIFO"},
+                                                    {"dir", "a directory"},
+                                                    {"link", "a symbolic link"},
+                                                    {"socket", "a socket"}};
+  for (const auto& [name, kind] : kinds) {
+    for (const OpenMode mode : {OpenMode::kRead, OpenMode::kReadWrite, OpenMode::kOpenOrCreate}) {
+      const Status status = io->Open(name, mode).status();
+      INFO(status.ToString());
+      CHECK(status.code() == Code::kCorrupt);
+      CHECK(status.message() ==
+            directory / name + " is " + kind + ", not a regular file: move it away");
+    }
+    CHECK(io->Open(name, OpenMode::kCreate).code() == Code::kExists);
+    CHECK(OpenRegularFile(directory / name, O_RDWR | O_CREAT).code() == Code::kCorrupt);
+  }
+  CHECK(OpenRegularFile("/dev/zero", O_RDONLY).code() == Code::kCorrupt);
+}
+
+TEST_CASE_METHOD(Store, "a log does not wait for the reader of a FIFO") {
+  REQUIRE(::mkfifo((directory / "log").c_str(), 0600) == 0);
+  CHECK(memoirfs::LogToFile(directory / "log").code() == Code::kCorrupt);
 }
 
 TEST_CASE_METHOD(Store, "paths do not leave the store") {
@@ -125,6 +168,22 @@ TEST_CASE_METHOD(Store, "an atomic write replaces the whole file and leaves noth
   REQUIRE(WriteFileAtomically(*io, "f", "short").ok());
   CHECK(ReadWholeFile(*io, "f").value() == "short");
   CHECK(io->List(".").value() == std::vector<std::string>{"f"});
+}
+
+TEST_CASE_METHOD(Store, "an atomic write does not write to what has the temporary name") {
+  const auto link = [&](const std::string& name) {
+    return ::link((directory / "mine").c_str(), (directory / name).c_str()) == 0;
+  };
+  WriteOutside(directory / "mine", "mine");
+  REQUIRE(link("f.tmp"));
+  REQUIRE(::symlink("mine", (directory / "g.tmp").c_str()) == 0);
+  REQUIRE(::mkfifo((directory / "h.tmp").c_str(), 0600) == 0);
+  for (const char* name : {"f", "g", "h"}) {
+    REQUIRE(WriteFileAtomically(*io, name, "new").ok());
+    CHECK(ReadWholeFile(*io, name).value() == "new");
+  }
+  CHECK(ReadWholeFile(*io, "mine").value() == "mine");
+  CHECK(io->List(".").value() == std::vector<std::string>{"f", "g", "h", "mine"});
 }
 
 TEST_CASE_METHOD(Store, "a rename replaces its target") {

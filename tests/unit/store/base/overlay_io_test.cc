@@ -1,5 +1,7 @@
 #include "store/base/overlay_io.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
@@ -35,6 +37,22 @@ void Fill(FileIo& io) {
 
 std::unique_ptr<FileIo> NewIo(const test::TempDirectory& directory) {
   return OpenRealIo(directory.path()).value();
+}
+
+TEST_CASE("what can't be opened can be removed from the copy") {
+  const test::TempDirectory directory;
+  const std::string fifo = directory / "fifo";
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const auto base = NewIo(directory);
+  REQUIRE(base->MakeDirectory("dir").ok());
+  const auto copy = MakeOverlayIo(*base);
+  CHECK(copy->Open("fifo", OpenMode::kRead).code() == Code::kCorrupt);
+  CHECK(copy->Open("fifo", OpenMode::kCreate).code() == Code::kExists);
+  CHECK(copy->Remove("fifo").ok());
+  CHECK(copy->List(".").value() == std::vector<std::string>{"dir"});
+  CHECK(copy->Remove("dir").code() == Code::kIsDirectory);
+  CHECK(copy->RemoveDirectory("dir").ok());
+  CHECK(base->List(".").value() == std::vector<std::string>{"dir", "fifo"});
 }
 
 // One random operation; the outcome as text.

@@ -408,6 +408,29 @@ TEST_CASE("an index that can't be made for want of space is not called corrupt")
   CHECK(Index::Open(io, "index").status().code() == Code::kNoSpace);
 }
 
+TEST_CASE("an index whose file CURRENT is missing is damaged, not new") {
+  testing::SimIo io;
+  const auto write = [&io](const Bytes& key) {
+    const auto index = OpenIndex(io);
+    REQUIRE(index->FlushAndSync({}, key, "1").ok());
+  };
+  write("in a table");  // when it is opened again
+  write("in the log");
+  REQUIRE(io.Remove("index/CURRENT").ok());
+  CHECK(Index::Open(io, "index").code() == Code::kCorrupt);
+}
+
+TEST_CASE("a directory is destroyed with the index only when nothing is in it") {
+  testing::SimIo io;
+  OpenIndex(io);
+  REQUIRE(io.MakeDirectory("index/mine").ok());
+  REQUIRE(io.MakeDirectory("index/mine/too").ok());
+  CHECK(DestroyIndex(io, "index").code() == Code::kNotEmpty);
+  REQUIRE(io.RemoveDirectory("index/mine/too").ok());
+  CHECK(DestroyIndex(io, "index").ok());
+  CHECK(io.Stat("index").code() == Code::kNotFound);
+}
+
 TEST_CASE("a destroyed index is gone, and a new one in its place is empty") {
   testing::SimIo io;
   {

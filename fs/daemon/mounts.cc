@@ -10,9 +10,7 @@
 
 namespace memoirfs::daemon {
 
-bool IsLackOfRoom(Code code) {
-  return IsFull(code) || code == Code::kTooLarge;
-}
+bool IsLackOfRoom(Code code) { return IsFull(code) || code == Code::kTooLarge; }
 
 struct Mounts::Entry {
   enum class State { kStarting, kServing, kStopping };

@@ -76,7 +76,8 @@ class LiveInode {
   // Extended attributes that were changed after the last name had gone: never recorded, seen while
   // the file is open. nullopt: removed. kNotFound where nobody has it open.
   using XattrChanges = std::map<std::string, std::optional<Bytes>>;
-  Status ChangeOrphanXattr(const std::string& name, const std::optional<Bytes>& value);
+  Status ChangeOrphanXattr(const std::string& name, const std::optional<Bytes>& value,
+                           const ChangeBy& by);
   XattrChanges orphan_xattrs();
 
   // --- what the namespace does to it ----------------------------------------------------------

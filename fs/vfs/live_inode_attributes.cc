@@ -121,7 +121,8 @@ Status LiveInode::ApplyAttributes(const AttributeChange& change, const ChangeBy&
   return {};
 }
 
-Status LiveInode::ChangeOrphanXattr(const std::string& name, const std::optional<Bytes>& value) {
+Status LiveInode::ChangeOrphanXattr(const std::string& name, const std::optional<Bytes>& value,
+                                    const ChangeBy& by) {
   constexpr size_t kMostValues = 16;  // in memory, of up to 64 KiB each
   TRY(volume::CheckXattr(name, value));
   if (handles == 0) return Status(Code::kNotFound, "the inode has no name");
@@ -129,7 +130,11 @@ Status LiveInode::ChangeOrphanXattr(const std::string& name, const std::optional
   if (orphan_xattrs_.size() >= kMostValues && orphan_xattrs_.count(name) == 0) {
     return Status(Code::kNoSpace, "too many attributes of a file without a name");
   }
+  TRY(Load());
+  TRY(BeginChange());
   orphan_xattrs_[name] = value;
+  attributes_.ctime = volume_.clock().Now();
+  EndChange(by, false);
   return {};
 }
 

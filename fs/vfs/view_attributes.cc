@@ -147,8 +147,9 @@ Status ViewImpl::ChangeXattr(NodeId node, const std::string& name,
   const InodePin live = core_->inodes().Pin(KeyOf(parts));
   const auto set = [&]() -> Status {
     TRY(CheckXattrFlags(parts, name, !value, flags));
-    const Status recorded = volume_.SetXattr(parts.stream, parts.ino, name, value, ActorOf(caller));
-    return recorded.code() == Code::kNotFound ? live->ChangeOrphanXattr(name, value) : recorded;
+    const ChangeBy by{ActorOf(caller), nullptr};
+    const Status recorded = volume_.SetXattr(parts.stream, parts.ino, name, value, by.actor);
+    return recorded.code() == Code::kNotFound ? live->ChangeOrphanXattr(name, value, by) : recorded;
   };
   TRY(OnceCommitted([&] { return live->CommitAnd(set); }));
   NotifyAttributes(parts);

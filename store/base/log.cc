@@ -11,9 +11,8 @@
 #include <mutex>
 #include <utility>
 
-#include "store/base/regular_file.h"
-
 #include "store/base/printable.h"
+#include "store/base/regular_file.h"
 
 namespace memoirfs {
 namespace {

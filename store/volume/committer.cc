@@ -72,7 +72,7 @@ Status Volume::Impl::WriteLine(StreamId stream, const chain::SealedRecord& recor
 // read-only. Its records stay in the journal and the packs, from which the next opening fills it:
 // without the marker it would not know, for checkpoints go on.
 Status Volume::Impl::BreakSegment(StreamId stream_id, const Status& why) {
-  TRY(WriteFileAtomically(io_, kRebuildMarker, {}));
+  TRY(WriteFileAtomically(io_, kRebuildMarker, kTryAgain));
   const std::string reason = chain::ChainDirectory(stream_id) +
                              " cannot be continued: " + why.ToString() +
                              ". Check it with 'memoirfs verify'";

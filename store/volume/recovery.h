@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/log.h"
 #include "store/journal/replay.h"
 #include "store/volume/volume_impl.h"
 
@@ -55,6 +56,7 @@ class Recovery {
   };
   void Note(Finding finding);  // logged as well
   void NoteFor(std::optional<StreamId> stream, Finding finding);
+  LogLevel LevelOf(const Finding& finding) const;
   Status NoteTornTail(const journal::JournalFinding& finding);
   void RecordFound();
   void HandOverFound();

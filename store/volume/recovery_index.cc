@@ -19,9 +19,9 @@ constexpr uint64_t kSmallIndexBytes = 8U << 20;
 Status Recovery::StartRebuild(const std::string& why) {
   rebuild_ = true;
   const bool new_store = logs_.empty() && packs_.empty() && bulks_.empty();
-  // Of a purge the other agents learn nothing.
-  if (!new_store && !purge_) {
-    Note({"index", kIndexDirectory, "the index of this store", "rebuilt: " + why});
+  // Of a purge the other agents learn nothing. Why it is tried again was told before.
+  if (!new_store && !purge_ && !trying_again_) {
+    Note({"index", kIndexDirectory, "the index of this store", "it had to be rebuilt: " + why});
   }
   v_.tables_.reset();
   v_.index_.reset();

@@ -234,7 +234,9 @@ Status Recovery::JudgeChainEnd(StreamId stream) {
     if (filled.seq < last && !known) BreakStream(stream, where + " has records that do not follow");
     return {};
   }
-  const bool as_left = last == row.seq && end->unfinished == 0;
+  // What could not be continued is shorter.
+  const bool as_left =
+      end->unfinished == 0 && (last == row.seq || (trying_again_ && last < row.seq));
   if (!stopped_cleanly_ || known || as_left) return {};
   if (end->unfinished != 0) found += fmt::format(", and {} bytes more", end->unfinished);
   NoteFor(stream, {"chain", where, fmt::format("{} records, and nothing more", row.seq.value),

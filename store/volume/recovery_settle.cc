@@ -169,9 +169,15 @@ Status Recovery::CutContent(Stream& stream, const Intent& intent) {
 
 void Recovery::Note(Finding finding) { NoteFor(std::nullopt, std::move(finding)); }
 
+// Any crash leaves a torn tail. Who may write nothing looks only, and tells what is found
+// elsewhere.
+LogLevel Recovery::LevelOf(const Finding& finding) const {
+  if (v_.options_.read_only) return LogLevel::kInfo;
+  return finding.what == kTornTail ? LogLevel::kWarn : LogLevel::kError;
+}
+
 void Recovery::NoteFor(std::optional<StreamId> stream, Finding finding) {
-  const bool expected_after_a_crash = finding.what == kTornTail;
-  Log(expected_after_a_crash ? LogLevel::kWarn : LogLevel::kError, "volume.recovery",
+  Log(LevelOf(finding), "volume.recovery",
       finding.what + " " + finding.where +
           (finding.expected.empty() ? "" : ": expected " + finding.expected) + "; found " +
           finding.found);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "fs/cli/commands.h"
 #include "fs/cli/store_access.h"
 #include "fs/daemon/mountpoint.h"
@@ -50,13 +52,21 @@ void PrintAgents(const Json& status, const Output& output) {
   output.Table(rows);
 }
 
-// What a daemon that was killed leaves behind: each access fails until it is taken away.
-std::vector<std::string> DeadMountsOf(const std::string& store) {
+bool ListsMount(const Json& status, const std::string& mountpoint) {
+  const Json& mounts = status.at("mounts");
+  return std::any_of(mounts.begin(), mounts.end(),
+                     [&](const Json& mount) { return TextOf(mount, "mountpoint") == mountpoint; });
+}
+
+// What a daemon that was killed leaves behind: each access fails until it is taken away. Of what
+// the living one serves nothing is asked.
+std::vector<std::string> DeadMountsOf(const std::string& store, const Json& status) {
   std::vector<std::string> dead;
   const auto mounts = fuse::ReadMountInfo();
   if (!mounts.ok()) return dead;
   for (const fuse::MountEntry& mount : *mounts) {
     if (mount.type != fuse::kFileSystemType || mount.source != store) continue;
+    if (ListsMount(status, mount.mountpoint)) continue;
     if (daemon::IsDeadMount(mount.mountpoint)) dead.push_back(mount.mountpoint);
   }
   return dead;
@@ -97,7 +107,7 @@ Result<Json> AskForStatus(const std::string& store, const std::string& agent) {
   ASSIGN_OR_RETURN(const std::string answer, Ask(store, request, Access::kRead));
   ASSIGN_OR_RETURN(Json status, ParseJson(answer));
   // Nobody knows whose a dead mount was: one agent is not told of any.
-  if (agent.empty()) status["dead_mounts"] = DeadMountsOf(store);
+  if (agent.empty()) status["dead_mounts"] = DeadMountsOf(store, status);
   return status;
 }
 

@@ -129,7 +129,12 @@ Status LiveInode::ChangeOrphanXattr(const std::string& name, const std::optional
   if (orphan_xattrs_.size() >= kMostValues && orphan_xattrs_.count(name) == 0) {
     return Status(Code::kNoSpace, "too many attributes of a file without a name");
   }
+  TRY(Load());
+  TRY(BeginChange());
   orphan_xattrs_[name] = value;
+  attributes_.ctime = volume_.clock().Now();
+  unlinked_ = true;  // the volume says so, whose word may come before NoteNames
+  EndChange({actor_, nullptr}, false);
   return {};
 }
 

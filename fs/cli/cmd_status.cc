@@ -1,4 +1,4 @@
-#include <set>
+#include <algorithm>
 
 #include "fs/cli/commands.h"
 #include "fs/cli/store_access.h"
@@ -52,19 +52,21 @@ void PrintAgents(const Json& status, const Output& output) {
   output.Table(rows);
 }
 
-// What a daemon that was killed leaves behind: each access fails until it is taken away. Mounts
-// that a daemon serves are not asked: each would be a request to it.
+bool ListsMount(const Json& status, const std::string& mountpoint) {
+  const Json& mounts = status.at("mounts");
+  return std::any_of(mounts.begin(), mounts.end(),
+                     [&](const Json& mount) { return TextOf(mount, "mountpoint") == mountpoint; });
+}
+
+// What a daemon that was killed leaves behind: each access fails until it is taken away. Of what
+// the living one serves nothing is asked.
 std::vector<std::string> DeadMountsOf(const std::string& store, const Json& status) {
   std::vector<std::string> dead;
-  std::set<std::string> served;
-  for (const Json& mount : status.value("mounts", Json::array())) {
-    served.insert(TextOf(mount, "mountpoint"));
-  }
   const auto mounts = fuse::ReadMountInfo();
   if (!mounts.ok()) return dead;
   for (const fuse::MountEntry& mount : *mounts) {
     if (mount.type != fuse::kFileSystemType || mount.source != store) continue;
-    if (served.count(mount.mountpoint) != 0) continue;
+    if (ListsMount(status, mount.mountpoint)) continue;
     if (daemon::IsDeadMount(mount.mountpoint)) dead.push_back(mount.mountpoint);
   }
   return dead;

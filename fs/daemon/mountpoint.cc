@@ -1,6 +1,5 @@
 #include "fs/daemon/mountpoint.h"
 
-#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include <cstdlib>
@@ -18,22 +17,6 @@ namespace stdfs = std::filesystem;
 
 bool IsInside(const std::string& path, const std::string& directory) {
   return path == directory || path.compare(0, directory.size() + 1, directory + "/") == 0;
-}
-
-Status CheckDirectory(const std::string& mountpoint) {
-  struct stat st {};
-  if (::stat(mountpoint.c_str(), &st) != 0) {
-    const int err = errno;
-    const std::string hint = err == ENOENT ? ". Make the directory first" : "";
-    return Status(
-        CodeOfErrno(err),
-        "mount point " + mountpoint + ": " + Status::FromErrno(err, "stat").message() + hint, err);
-  }
-  if (!S_ISDIR(st.st_mode)) {
-    return Status(Code::kNotDirectory,
-                  "mount point " + mountpoint + " is not a directory. Name a directory");
-  }
-  return {};
 }
 
 Status CheckEmpty(const std::string& mountpoint) {
@@ -75,7 +58,7 @@ Status PrepareMountpoint(const std::string& mountpoint, const std::string& store
     return Status(Code::kBusy, mountpoint + " is mounted already, from the store " +
                                    mounted->source + ". Unmount it first, or name another place");
   }
-  TRY(CheckDirectory(mountpoint));
+  TRY(fuse::CheckMountpoint(mountpoint));
   return CheckEmpty(mountpoint);
 }
 

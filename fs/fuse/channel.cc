@@ -5,7 +5,7 @@
 // on.
 //
 // HANDLE_KILLPRIV_V2: who writes, truncates or changes an owner takes suid and sgid away here, and
-// the kernel does not ask for a security.capability before each write. It says with each request
+// the kernel need not ask before each write what there is to take. It says with each request
 // whether the caller may keep the bits, in fields that libfuse does not hand on. So that is copied
 // into the open flags, which it does.
 

@@ -86,22 +86,6 @@ Status CheckOrdinaryUser(const SessionOptions& options) {
   return {};
 }
 
-Status CheckMountpoint(const std::string& path) {
-  struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0) {
-    const int error = errno;
-    const char* hint = "check the path";
-    if (error == ENOENT) hint = "make the directory first";
-    if (error == ENOTCONN) hint = "a dead mount lies there; take it away with fusermount3 -u -z";
-    return Status::FromErrno(error, fmt::format("the mount point {} ({})", path, hint));
-  }
-  if (!S_ISDIR(facts.st_mode)) {
-    return Status(Code::kNotDirectory,
-                  fmt::format("the mount point {} is not a directory: choose one that is", path));
-  }
-  return {};
-}
-
 // libfuse splits its options at commas and takes a backslash as the escape for both.
 std::string EscapeOption(std::string_view value) {
   std::string out;
@@ -174,6 +158,22 @@ Status Busy(const std::string& path) {
 }
 
 }  // namespace
+
+Status CheckMountpoint(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) {
+    const int error = errno;
+    const char* hint = "check the path";
+    if (error == ENOENT) hint = "make the directory first";
+    if (error == ENOTCONN) hint = "a dead mount lies there; take it away with fusermount3 -u -z";
+    return Status::FromErrno(error, fmt::format("the mount point {} ({})", path, hint));
+  }
+  if (!S_ISDIR(facts.st_mode)) {
+    return Status(Code::kNotDirectory,
+                  fmt::format("the mount point {} is not a directory: choose one that is", path));
+  }
+  return {};
+}
 
 Status CheckMountable(const SessionOptions& options) {
   TRY(CheckMountpoint(options.mountpoint));

@@ -10,6 +10,9 @@
 
 namespace memoirfs::fuse {
 
+// A directory that answers, or what to do about it.
+Status CheckMountpoint(const std::string& path);
+
 // The failures that can be foreseen, each with what to do about it.
 Status CheckMountable(const SessionOptions& options);
 

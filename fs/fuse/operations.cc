@@ -261,8 +261,9 @@ void FsyncDirectory(fuse_req_t request, fuse_ino_t node, int, fuse_file_info*) {
 
 void GetXattr(fuse_req_t request, fuse_ino_t node, const char* name, size_t size) {
   Serve(request, Op::kGetXattr, [&](Reply& reply) -> Status {
-    // The kernel asks this before every write, and remembers no answer but ENOSYS, which would
-    // end all other attributes too. So it is answered before anything is looked up.
+    // Asked at the first write to an inode of which attributes came since the kernel last asked.
+    // Only ENOSYS would end that, and all other attributes with it (fs/README.md, what FUSE cannot
+    // do here). So it is answered before anything is looked up.
     if (ByteView(name) == "security.capability") return reply.Error(EOPNOTSUPP);
     ASSIGN_OR_RETURN(const Bytes value, reply.view().GetXattr(NodeId(node), name));
     return reply.Xattr(value, size);

@@ -134,6 +134,7 @@ Status LiveInode::ChangeOrphanXattr(const std::string& name, const std::optional
   TRY(BeginChange());
   orphan_xattrs_[name] = value;
   attributes_.ctime = volume_.clock().Now();
+  unlinked_ = true;  // the volume says so, whose word may come before NoteNames
   EndChange(by, false);
   return {};
 }

@@ -101,12 +101,13 @@ def is_mounted(point):
 
 
 def process_exists(pid):
-    """Whether the process runs; one that ended and was not reaped yet counts as gone."""
+    """Whether the process runs; one that ended and was not reaped yet counts as gone, once the last
+    of its threads, which hold its files and sockets, has ended too."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        return state not in "ZX" or len(os.listdir(f"/proc/{pid}/task")) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return state not in "ZX"
 
 
 def in_child(function, uid=None):

@@ -150,7 +150,7 @@ TEST_CASE("a mount point must be an empty directory outside the store") {
   CHECK(PrepareMountpoint(scratch / "missing", store).code() == Code::kNotFound);
   CHECK(PrepareMountpoint(store, store).code() == Code::kInvalidArgument);
   CHECK(PrepareMountpoint(store + "/inside", store).code() == Code::kInvalidArgument);
-  CHECK(PrepareMountpoint(scratch / "missing", store).ToString().find("Make the directory") !=
+  CHECK(PrepareMountpoint(scratch / "missing", store).ToString().find("make the directory") !=
         std::string::npos);
 }
 

@@ -40,7 +40,9 @@ TEST_CASE("Attributes of an open file without a name work, and are not recorded"
   const std::vector<std::string> before = f.Records();
 
   for (const NodeId node : {saved, never_saved.node.id}) {
+    f.clock().Advance(kSecond);
     Must(view.SetXattr(node, "user.a", "2", 0, kUser));
+    CHECK(Must(view.GetAttributes(node)).attributes.ctime == f.clock().Now());
     CHECK(Must(view.GetXattr(node, "user.a")) == "2");
     CHECK(view.SetXattr(node, "user.a", "3", XATTR_CREATE, kUser).code() == Code::kExists);
     CHECK(view.SetXattr(node, "user.c", "3", XATTR_REPLACE, kUser).code() == Code::kNoAttribute);

@@ -22,7 +22,10 @@ Result<Bytes> ReadTail(const File& log, uint64_t good_end) {
 Status KeepTail(FileIo& io, const File& log, uint64_t number, uint64_t good_end) {
   ASSIGN_OR_RETURN(const Bytes tail, ReadTail(log, good_end));
   if (tail.empty()) return {};
-  return WriteFileAtomically(io, NumberedPath(kQuarantineDirectory, number, ".tail"), tail);
+  // By its digest as well: no tail is ever written over another.
+  const std::string suffix = "-" + Sha256::Of(tail).ToHex().substr(0, 16) + ".tail";
+  const std::string path = NumberedPath(kQuarantineDirectory, number, suffix.c_str());
+  return WriteFileAtomically(io, path, tail);
 }
 
 Status MakePack(FileIo& io, const File& log, PackId pack, uint64_t good_end) {

@@ -84,8 +84,9 @@ Result<bool> Volume::Impl::IsStored(const Digest& digest) const {
 void Volume::Impl::OnCorrupt(const Digest& digest, const std::optional<journal::Location>& where,
                              const std::string& why) {
   const MutexLock lock(commit_mutex_);
+  // Nor is one corrupt whose file is gone with the session that had staged it.
   const auto present = Find(digest);
-  if (where && present.ok() && *present && **present != *where) return;
+  if (where && present.ok() && *present != where) return;
   {
     const MutexLock queue_lock(queue_mutex_);
     if (!corrupt_.emplace(digest, why).second) return;

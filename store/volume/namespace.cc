@@ -108,8 +108,9 @@ Result<Inode> Volume::Impl::Create(StreamId stream_id, InodeId parent, const std
   intent.cookie = Cookie(intent.ino.value);
   intent.attributes = AttributesOfNew(node, clock_.Now());
   intent.actor = actor;
+  ASSIGN_OR_RETURN(const meta::Batch shown, RowsOfCreate(intent));
   TRY(AppendIntent(*stream, intent, journal::AppendClass::kNormal));
-  TRY(ShowCreate(intent));
+  index_->ApplyPending(shown);
   stream->creates.emplace(intent.ino, intent);
   return InodeOf(stream_id, intent.ino);
 }
@@ -121,13 +122,12 @@ Result<InodeId> Volume::Impl::NewInode(Stream& stream) {
       "agent '" + stream.agent + "' has used all of its inode numbers. Go on with another agent");
 }
 
-// Makes the entry of an uncommitted file visible.
-Status Volume::Impl::ShowCreate(const Intent& create) {
+// What makes the entry of an uncommitted file visible.
+Result<meta::Batch> Volume::Impl::RowsOfCreate(const Intent& create) const {
   meta::Batch batch;
   TRY(ApplyChange(*tables_, RecordPlace{create.stream, {}, {}, {}, {}}, PutOfCreate(create),
                   batch));
-  index_->ApplyPending(batch);
-  return {};
+  return batch;
 }
 
 Change Volume::Impl::PutOfCreate(const Intent& create) {
@@ -203,23 +203,24 @@ Status Volume::Impl::CancelCreate(Stream& stream, const Intent& create) {
   cancel.kind = Intent::Kind::kCancel;
   cancel.stream = create.stream;
   cancel.ino = create.ino;
+  ASSIGN_OR_RETURN(const meta::Batch removal, RowsOfRemoval(create.stream, create.parent));
   TRY(AppendIntent(stream, cancel, journal::AppendClass::kReserve));
   index_->DropPending(PendingKeys(create.stream, PutOfCreate(create)));
   stream.truncations.erase(create.ino);
   stream.creates.erase(create.ino);
-  return ShowRemoval(create.stream, create.parent);
+  index_->ApplyPending(removal);
+  return {};
 }
 
 // The times of a directory that lost an entry which no record knows. They are seen until the store
 // is closed: the next record that changes the directory brings times of its own.
-Status Volume::Impl::ShowRemoval(StreamId stream, InodeId directory) {
-  ASSIGN_OR_RETURN(auto row, tables_->Inode(stream, directory));
-  if (!row) return {};
-  row->attributes.mtime = row->attributes.ctime = clock_.Now();
+Result<meta::Batch> Volume::Impl::RowsOfRemoval(StreamId stream, InodeId directory) const {
   meta::Batch batch;
+  ASSIGN_OR_RETURN(auto row, tables_->Inode(stream, directory));
+  if (!row) return batch;
+  row->attributes.mtime = row->attributes.ctime = clock_.Now();
   batch.Put(meta::InodeKey(stream, directory), row->Encode());
-  index_->ApplyPending(batch);
-  return {};
+  return batch;
 }
 
 Result<Inode> Volume::Impl::Remove(Op op, StreamId stream_id, InodeId parent,

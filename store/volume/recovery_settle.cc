@@ -122,7 +122,8 @@ Status Recovery::KeepCreate(Stream& stream, const Intent& intent, const Status& 
   }
   if (!IsShortage(why.code())) return why;
   Log(LogLevel::kError, "volume.intent-waits", why.ToString());
-  TRY(v_.ShowCreate(intent));
+  ASSIGN_OR_RETURN(const meta::Batch shown, v_.RowsOfCreate(intent));
+  v_.index_->ApplyPending(shown);
   stream.creates.insert_or_assign(intent.ino, intent);
   const auto truncation = truncations_.find({intent.stream, intent.ino});
   if (truncation != truncations_.end()) {

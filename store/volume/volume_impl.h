@@ -166,10 +166,10 @@ class Volume::Impl : public cas::LocationTable, public cas::CorruptionListener {
   void ForgetTruncation(Stream& stream, InodeId ino) REQUIRES(stream.mutex);
   static chain::Change PutOfCreate(const Intent& create);
   Result<Commit> CommitOfCreate(const Intent& create, const std::optional<Intent>& truncation);
-  Status ShowCreate(const Intent& create);
+  Result<meta::Batch> RowsOfCreate(const Intent& create) const;
   Status SettleReplaced(Stream& stream, InodeId ino, RenameMode mode) REQUIRES(stream.mutex);
   Status CancelCreate(Stream& stream, const Intent& create) REQUIRES(stream.mutex);
-  Status ShowRemoval(StreamId stream, InodeId directory);
+  Result<meta::Batch> RowsOfRemoval(StreamId stream, InodeId directory) const;
 
   // --- agents.cc ---
   void AddStream(std::unique_ptr<Stream> stream);

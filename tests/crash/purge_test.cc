@@ -220,7 +220,7 @@ TEST_CASE("a purge leaves no byte of the agent in the store") {
 TEST_CASE("a purge reaches what a crash put into quarantine") {
   Pair pair;
   pair.store->Close();
-  Check(WriteFileAtomically(pair.io, "quarantine/00000000000000000001.tail",
+  Check(WriteFileAtomically(pair.io, "quarantine/00000000000000000001-0123456789abcdef.tail",
                             "torn " + pair.marker("torn tail")));
   Check(pair.store->Open());
   pair.Purge();

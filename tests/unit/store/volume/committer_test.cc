@@ -190,6 +190,18 @@ TEST_CASE("a finding of damage that comes after the healing is not noted") {
   CHECK(ada.store->Facts().corrupt.size() == 1);
 }
 
+TEST_CASE("a chunk whose session was given up while it was read is not damaged") {
+  SimStore ada;
+  const auto bytes = std::make_shared<const Bytes>("a chunk");
+  const Digest digest = Sha256::Of(*bytes);
+  auto session = ada.store->StartChunkSession().value();
+  REQUIRE(session->Store(digest, bytes).ok());
+  const auto where = ada.store->impl().Find(digest).value();
+  session.reset();
+  ada.store->impl().OnCorrupt(digest, where, "said by one who was reading");
+  CHECK(ada.store->Facts().corrupt.empty());
+}
+
 TEST_CASE("a stream without inode numbers says so, and serves what it has") {
   SimStore ada;
   ada.Save("ada/a", "text");

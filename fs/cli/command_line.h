@@ -13,7 +13,7 @@
 #include "fs/cli/output.h"
 #include "store/base/status.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
 }
 

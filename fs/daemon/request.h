@@ -14,7 +14,7 @@
 
 namespace memoirfs::daemon {
 
-inline constexpr size_t kMaxRequestBytes = 64 * 1024;
+inline constexpr size_t kMaxRequestBytes = size_t{64} * 1024;
 inline constexpr size_t kMaxReplyLine = 8U << 20;
 inline constexpr size_t kMaxDataBytes = 1U << 20;
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 import harness
 
-# The kernel sends it after close(2) returned, and nobody waits for it.
-ASYNCHRONOUS = {"release"}
 
 
 class RequestCase(harness.ProductCase):
@@ -48,9 +46,17 @@ class RequestCase(harness.ProductCase):
         finally:
             os.close(fd)
 
+    def wait_for_releases(self, point, held):
+        """Until of all files that were opened only `held` are."""
+        def is_open():
+            seen = self.counts(point)
+            return seen.get("open", 0) + seen.get("create", 0) - seen.get("release", 0)
+        harness.wait_until(lambda: is_open() == held, f"{held} open file(s)")
+
     @contextlib.contextmanager
-    def expect(self, point, asynchronous=None, **requests):
+    def expect(self, point, asynchronous=None, held=0, **requests):
         """Exactly these requests come while the block runs; those of `asynchronous` until soon."""
+        self.wait_for_releases(point, held)
         before = self.counts(point)
         yield
         wanted = dict(asynchronous or {})
@@ -123,7 +129,7 @@ class WarmAccess(RequestCase):
         big.write_bytes(harness.noise(3 << 20))
         big.read_bytes()
         os.stat(big)
-        with open(big, "rb") as file, self.expect(self.point):
+        with open(big, "rb") as file, self.expect(self.point, held=1):
             os.fstat(file.fileno())
             self.assertEqual(3 << 20, len(file.read()))
 

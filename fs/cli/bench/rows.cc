@@ -88,6 +88,7 @@ Result<double> MeasureDurableSaveOfMany(RowContext& context) {
   const uint64_t seed = NewSeed();
   const Stopwatch watch;
   std::vector<std::thread> writers;
+  writers.reserve(kWriters);
   for (int number = 0; number < kWriters; ++number) {
     writers.emplace_back([&, number] {
       results[static_cast<size_t>(number)] =
@@ -103,6 +104,7 @@ Result<double> MeasureDurableSaveOfMany(RowContext& context) {
 
 Result<double> MeasureSave(RowContext& context) {
   std::vector<std::string> paths;
+  paths.reserve(kSaves);
   for (int number = 0; number < kSaves; ++number) paths.push_back(context.workspace.FreshPath());
   std::string bytes = Noise(kSmall, NewSeed());
   const Stopwatch watch;
@@ -143,6 +145,7 @@ Status StatAll(const std::vector<std::string>& paths) {
 
 Result<double> MeasureWarmStat(RowContext& context) {
   std::vector<std::string> paths;
+  paths.reserve(kListed);
   for (int number = 0; number < kListed; ++number) {
     paths.push_back(Numbered(context.workspace, "warm", number));
   }
@@ -156,6 +159,7 @@ Status ListOnce(const std::string& folder) {
   DIR* directory = ::opendir(folder.c_str());
   if (directory == nullptr) return Status::FromErrno(errno, "opendir " + folder);
   int count = 0;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has the stream
   while (::readdir(directory) != nullptr) ++count;
   ::closedir(directory);
   if (count == kListed + 2) return {};

@@ -16,7 +16,6 @@ from pathlib import Path
 import harness
 
 
-
 class RequestCase(harness.ProductCase):
     def setUp(self):
         super().setUp()

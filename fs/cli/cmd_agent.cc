@@ -33,7 +33,7 @@ int Add(const Options& options, const Invocation& invocation, const Output& outp
   if (!added.ok()) return output.Fail("agent add", added.status());
   output.Json(*added);
   output.Text("Added agent " + options.name);
-  output.Text("Next: memoirfs mount MOUNTPOINT --agent " + options.name);
+  output.Text("Next: memoirfs mount MOUNTPOINT --agent " + options.name + invocation.StoreOption());
   return kSuccess;
 }
 

@@ -8,6 +8,7 @@
 #include "store/base/json.h"
 #include "store/base/log.h"
 #include "store/volume/repair.h"
+#include "store/volume/spare.h"
 #include "store/volume/store_lock.h"
 
 namespace memoirfs::cli {
@@ -27,6 +28,7 @@ Result<std::vector<Leftovers>> FindLeftovers(FileIo& io) {
     Result<std::vector<std::string>> names = io.List(folder);
     if (names.code() == Code::kNotFound) continue;
     TRY(names);
+    std::erase_if(*names, volume::IsSpare);
     if (!names->empty()) found.push_back({folder, std::move(names).value()});
   }
   return found;

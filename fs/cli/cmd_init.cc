@@ -32,7 +32,7 @@ int Run(const Invocation& invocation, const Output& output) {
   if (!made.ok()) return output.Fail("init", made.status());
   output.Json(DumpJson(Json{{"store", *path}, {"created", *made}}));
   output.Text((*made ? "Made a store at " : "There is a store already at ") + *path);
-  if (*made) output.Text("Next: memoirfs agent add NAME");
+  if (*made) output.Text("Next: memoirfs agent add NAME" + invocation.StoreOption());
   return kSuccess;
 }
 

@@ -26,7 +26,8 @@ std::string Who(const chain::Actor& actor) {
 
 // A rename's path is where it went.
 std::string PathOf(const chain::Change& change) {
-  return change.op == chain::Op::kRename ? change.name + " -> " + change.path : change.path;
+  if (change.op != chain::Op::kRename) return change.path;
+  return chain::RenameSource(change) + " -> " + change.path;
 }
 
 Row RowOf(const chain::ParsedRecord& record) {

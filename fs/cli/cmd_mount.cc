@@ -57,16 +57,37 @@ Status MountByDaemon(const std::string& store, const daemon::MountRequest& reque
   });
 }
 
-// The mount is there, and it answers.
-Status CheckAnswers(const std::string& mountpoint) {
+// The daemon mounts where it lives. A mount that nobody here sees is taken away again.
+Status CheckIsHere(const std::string& store, const std::string& mountpoint) {
   ASSIGN_OR_RETURN(const auto mounted, fuse::FindMount(mountpoint));
-  if (!mounted || mounted->type != fuse::kFileSystemType) {
-    return Status(Code::kInternal, "nothing is mounted at " + mountpoint +
-                                       " after all. Is it in another mount namespace?");
-  }
+  if (mounted && mounted->type == fuse::kFileSystemType) return {};
+  daemon::Request request{.operation = daemon::Operation::kUmount};
+  request.mountpoint = mountpoint;
+  ConsoleSink sink;
+  const Status undone = daemon::AskDaemon(store, request, sink).status();
+  return Status(Code::kNotSupported,
+                "the daemon of " + store +
+                    " runs in another mount namespace, where it mounts. "
+                    "Mount there, and bring the mount here (a bind mount, or a shared namespace)" +
+                    (undone.ok() ? "" : "; what it mounted is still there: " + undone.ToString()));
+}
+
+Status CheckAnswers(const std::string& mountpoint) {
   struct stat st {};
   if (::stat(mountpoint.c_str(), &st) == 0) return {};
   return Status::FromErrno(errno, "the mount at " + mountpoint + " does not answer");
+}
+
+// A store that is not what it was takes no changes: whoever mounts it must not learn that from the
+// first save that fails.
+void WarnOfReadOnly(const std::string& store, const Output& output) {
+  const daemon::Request request{.operation = daemon::Operation::kStatus};
+  const Result<std::string> answer = Ask(store, request, Access::kRead);
+  if (!answer.ok()) return;
+  const Json status = Json::parse(*answer);
+  if (const std::string why = TextOf(status, "read_only_reason"); !why.empty()) {
+    output.Warn("read-only: " + why);
+  }
 }
 
 Status MountInForeground(const std::string& store, const daemon::MountRequest& request,
@@ -86,7 +107,9 @@ Status MountStore(const std::string& store, const daemon::MountRequest& request,
   TRY(daemon::PrepareMountpoint(request.mountpoint, store));
   if (foreground) return MountInForeground(store, request, output);
   TRY(MountByDaemon(store, request));
+  TRY(CheckIsHere(store, request.mountpoint));
   TRY(CheckAnswers(request.mountpoint));
+  if (!request.read_only) WarnOfReadOnly(store, output);
   output.Json(DumpJson(Json{{"mountpoint", request.mountpoint}, {"store", store}}));
   output.Text("Mounted at " + request.mountpoint);
   return {};

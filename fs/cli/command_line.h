@@ -28,6 +28,8 @@ struct Invocation {
 
   // The store as an absolute path.
   Result<std::string> StorePath() const;
+  // What a suggested command needs behind it to mean the same store: " --store DIR", or nothing.
+  std::string StoreOption() const { return store.empty() ? "" : " --store " + store; }
 };
 
 // An option ("--agent"), or an argument by position ("NAME").

@@ -81,11 +81,14 @@ class NewestRecords {
   std::deque<std::pair<Nanos, std::string>> records_;
 };
 
+bool IsAtOrBelow(const std::string& place, const std::string& path) {
+  return place == path || place.starts_with(path + "/");
+}
+
+// A rename concerns the place that it moved away from as well.
 bool Concerns(const chain::Change& change, const std::string& path) {
-  const std::string& own = change.path;
-  return path.empty() || own == path ||
-         (own.size() > path.size() && own.compare(0, path.size(), path) == 0 &&
-          own[path.size()] == '/');
+  if (path.empty() || IsAtOrBelow(change.path, path)) return true;
+  return change.op == chain::Op::kRename && IsAtOrBelow(chain::RenameSource(change), path);
 }
 
 Result<NewestRecords> CollectLog(const volume::Volume& volume, const AgentFacts& agent,

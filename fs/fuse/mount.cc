@@ -24,6 +24,7 @@ namespace {
 
 constexpr const char* kDevice = "/dev/fuse";
 constexpr const char* kHelper = "fusermount3";
+constexpr const char* kUsualHelper = "/usr/bin/fusermount3";
 constexpr const char* kContainerHint =
     "in a container, start it with --device /dev/fuse --cap-add SYS_ADMIN (with some profiles also "
     "--security-opt apparmor=unconfined)";
@@ -108,10 +109,15 @@ Result<pid_t> StartHelper(const std::string& path, bool lazy, int err) {
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   pid_t child = 0;
-  const int error = ::posix_spawnp(&child, kHelper, &actions, nullptr, arguments.data(), environ);
+  int error = ::posix_spawnp(&child, kHelper, &actions, nullptr, arguments.data(), environ);
+  // A daemon may have been started with a PATH that does not have it.
+  if (error == ENOENT) {
+    error = ::posix_spawn(&child, kUsualHelper, &actions, nullptr, arguments.data(), environ);
+  }
   ::posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return child;
-  return Status::FromErrno(error, fmt::format("{} (install the package fuse3)", kHelper));
+  return Status::FromErrno(
+      error, fmt::format("{} and {} (install the package fuse3)", kHelper, kUsualHelper));
 }
 
 // Up to the end, or to more than anybody reads.

@@ -43,7 +43,8 @@ enum class LockRank : uint8_t {
   kCommit = 7,       // appending to the journal and showing it in the index, in one order
   kJournalSync = 8,  // who is the leader of the barrier
   kJournalAppend = 9,
-  kLeaf = 10,  // tables, caches, queues: nothing is called with one held
+  kOverlay = 10,  // an overlay's tables and files, over the files of its base
+  kLeaf = 11,     // tables, caches, queues: nothing is called with one held
 };
 
 namespace lock_rank_internal {

@@ -49,7 +49,7 @@ class Node {
   }
 
  private:
-  mutable SharedMutex mutex_;
+  mutable SharedMutex mutex_{LockRank::kOverlay};
   const std::unique_ptr<File> base_;
   std::unique_ptr<File> own_ GUARDED_BY(mutex_);
 };
@@ -239,7 +239,7 @@ class OverlayIo final : public FileIo {
   }
 
   FileIo& base_;
-  Mutex mutex_;
+  Mutex mutex_{LockRank::kOverlay};
   // What the copy made, moved, or may change, by its path in the copy.
   std::map<std::string, std::shared_ptr<Node>> files_ GUARDED_BY(mutex_);
   // The others that somebody reads just now.

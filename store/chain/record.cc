@@ -22,6 +22,7 @@ struct OpFacts {
   std::string_view category;  // of Runtime Records: changes of files, or the store's own keeping
 };
 
+constexpr char kRenamedFrom[] = "from";
 constexpr std::string_view kSafety = "safety";
 constexpr std::string_view kReliability = "reliability";
 
@@ -239,6 +240,18 @@ std::optional<Op> OpOfName(std::string_view name) {
   }
   return std::nullopt;
 }
+
+std::string RenameSource(const Change& change) {
+  if (!change.detail.empty()) {
+    const Result<Json> detail = ParseJson(change.detail, kMaxDetailDepth);
+    if (detail.ok() && detail->is_object()) return TextOf(*detail, kRenamedFrom);
+  }
+  const size_t slash = change.path.rfind('/');
+  const bool same_directory = change.parent == change.new_parent && slash != std::string::npos;
+  return (same_directory ? change.path.substr(0, slash + 1) : "") + change.name;
+}
+
+std::string RenameDetail(const std::string& source) { return Json{{kRenamedFrom, source}}.dump(); }
 
 std::string SubjectId(const RecordContext& context) {
   return "memoirfs." + context.store_id + "." + context.agent;

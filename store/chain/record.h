@@ -88,6 +88,12 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
+// The path that a rename moved away from, within memory/: `detail` has it as "from" where the file
+// changed its directory. Records of versions that did not write it give the name alone.
+std::string RenameSource(const Change& change);
+// The `detail` of a rename between directories.
+std::string RenameDetail(const std::string& source);
+
 // What is the same for all records of one stream in one run of the daemon.
 struct RecordContext {
   StreamId stream;

@@ -330,6 +330,9 @@ Result<std::optional<Inode>> Volume::Impl::Rename(StreamId stream_id, InodeId pa
   change.new_parent = new_parent;
   change.new_name = new_name;
   change.path = tables_->PathOf(stream_id, new_parent, new_name);
+  if (parent != new_parent) {
+    change.detail = chain::RenameDetail(tables_->PathOf(stream_id, parent, name));
+  }
   change.actor = actor;
   TRY(FillRename(*stream, moved, mode, change));
   if (stream->creates.count(moved.ino) != 0) {

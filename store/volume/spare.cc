@@ -11,9 +11,11 @@ namespace {
 // What is spare is made only while so many times as much is there.
 constexpr uint64_t kPlenty = 4;
 
+constexpr char kInodePrefix[] = "spare-";
+
 // In staging/, which each opening clears: it has them back before it makes files of its own.
 std::string InodePath(uint64_t number) {
-  return std::string(journal::kStagingDirectory) + "/spare-" + std::to_string(number);
+  return std::string(journal::kStagingDirectory) + "/" + kInodePrefix + std::to_string(number);
 }
 
 // Some file systems make inodes as they need them and say that there are none at all.
@@ -63,6 +65,8 @@ void KeepInodes(FileIo& io, uint64_t available) {
 }
 
 }  // namespace
+
+bool IsSpare(const std::string& name) { return name.starts_with(kInodePrefix); }
 
 void KeepSpare(FileIo& io) {
   const auto space = io.Space();

@@ -6,6 +6,7 @@
 // Not thread-safe: the holder of the checkpoint mutex calls KeepSpare.
 
 #include <cstdint>
+#include <string>
 
 #include "store/base/file_io.h"
 #include "store/base/status.h"
@@ -15,6 +16,9 @@ namespace memoirfs::volume {
 inline constexpr char kSpareFile[] = "SPARE";
 inline constexpr uint64_t kSpareBytes = 16U << 20;
 inline constexpr uint64_t kSpareInodes = 16;
+
+// Of a name in staging/: what is kept there is not left over.
+bool IsSpare(const std::string& name);
 
 // Keeps or gives back, as the disk is. Failures are logged: without anything spare the store works
 // as well, until the disk is full.

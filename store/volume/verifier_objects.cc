@@ -23,7 +23,9 @@ Result<std::vector<Verifier::Reference>> Verifier::CollectReferences(
         failure = row.status();
         return false;
       }
-      const bool has_content = row->attributes.IsRegular() || row->attributes.IsSymlink();
+      // What removed the last name left the content of the version before.
+      const bool has_content =
+          row->nlink != 0 && (row->attributes.IsRegular() || row->attributes.IsSymlink());
       if (has_content && row->content.size != 0) {
         references.push_back({row->content, stream->id, meta::InodeOfKey(key), row->seq});
       }
